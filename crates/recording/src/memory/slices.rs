@@ -1,10 +1,9 @@
 //! The slices of a recording in memory. There are millions of them, and a row of `slices` takes 56 bytes: most of it
-//! are zeros and what follows from the rest. Here most rows take 24 bytes, and every row comes back as it was.
+//! are zeros and what follows from the rest. Here most rows take 16 bytes, and every row comes back as it was.
 
+use super::blocks::{Block, Shown, cut};
 use super::held::Held;
-use crate::ids::{RunId, ThreadId, WaitId};
 use crate::tables::Slice;
-use crate::words::State;
 use std::fmt;
 use std::ops::Range;
 
@@ -19,135 +18,6 @@ pub struct Slices {
     ends: Vec<usize>,
     /// The last rows, which fill no block yet.
     open: Vec<Slice>,
-}
-
-#[derive(Clone)]
-enum Block {
-    /// Of one run, and no stretch is summed up.
-    Single(RunId, Box<[SingleSlice]>),
-    /// Of one run.
-    Summed(RunId, Box<[SummedSlice]>),
-    Whole(Box<[Slice]>),
-}
-
-/// A slice that its state fills, without its run.
-#[derive(Clone, Copy)]
-struct SingleSlice {
-    start_ns: u64,
-    length_ns: u32,
-    thread: ThreadId,
-    /// [`NO_WAIT`] for none.
-    wait: WaitId,
-    /// [`NO_PROCESSOR`] for none.
-    processor: u16,
-    state: State,
-}
-
-const NO_WAIT: WaitId = WaitId(u32::MAX);
-const NO_PROCESSOR: u16 = u16::MAX;
-
-/// The same for a slice that may be a part of a summed-up stretch.
-#[derive(Clone, Copy)]
-struct SummedSlice {
-    slice: SingleSlice,
-    spent_ns: u32,
-    count: u32,
-}
-
-impl SingleSlice {
-    /// None where a value has no room. What `spent_ns` and `count` say is not kept.
-    fn of(row: &Slice) -> Option<SingleSlice> {
-        let wait = row.wait.unwrap_or(NO_WAIT);
-        let processor = row.processor.map_or(Some(NO_PROCESSOR), |processor| u16::try_from(processor).ok())?;
-        let told = (wait == NO_WAIT) == row.wait.is_none() && (processor == NO_PROCESSOR) == row.processor.is_none();
-        told.then_some(SingleSlice {
-            start_ns: row.start_ns,
-            length_ns: u32::try_from(row.end_ns.checked_sub(row.start_ns)?).ok()?,
-            thread: row.thread,
-            wait,
-            processor,
-            state: row.state,
-        })
-    }
-
-    #[inline]
-    fn row(&self, run: RunId) -> Slice {
-        Slice {
-            run,
-            thread: self.thread,
-            start_ns: self.start_ns,
-            end_ns: self.start_ns + u64::from(self.length_ns),
-            state: self.state,
-            spent_ns: u64::from(self.length_ns),
-            count: 1,
-            wait: (self.wait != NO_WAIT).then_some(self.wait),
-            processor: (self.processor != NO_PROCESSOR).then_some(u32::from(self.processor)),
-        }
-    }
-}
-
-impl SummedSlice {
-    fn of(row: &Slice) -> Option<SummedSlice> {
-        Some(SummedSlice {
-            slice: SingleSlice::of(row)?,
-            spent_ns: u32::try_from(row.spent_ns).ok()?,
-            count: row.count,
-        })
-    }
-
-    #[inline]
-    fn row(&self, run: RunId) -> Slice {
-        Slice { spent_ns: u64::from(self.spent_ns), count: self.count, ..self.slice.row(run) }
-    }
-}
-
-impl Block {
-    fn new(rows: &[Slice]) -> Block {
-        let run = rows.first().map(|row| row.run).unwrap_or_default();
-        let single = |row: &Slice| row.count == 1 && row.end_ns.checked_sub(row.start_ns) == Some(row.spent_ns);
-        let narrow = match rows.iter().all(|row| row.run == run) {
-            true if rows.iter().all(single) => all(rows, SingleSlice::of).map(|rows| Block::Single(run, rows)),
-            true => all(rows, SummedSlice::of).map(|rows| Block::Summed(run, rows)),
-            false => None,
-        };
-        narrow.unwrap_or_else(|| Block::Whole(rows.into()))
-    }
-
-    fn shown(&self) -> Shown<'_> {
-        match self {
-            Block::Single(run, rows) => Shown::Single(*run, rows),
-            Block::Summed(run, rows) => Shown::Summed(*run, rows),
-            Block::Whole(rows) => Shown::Whole(rows),
-        }
-    }
-}
-
-/// All of them, if all have room.
-fn all<T>(rows: &[Slice], of: impl Fn(&Slice) -> Option<T>) -> Option<Box<[T]>> {
-    let mut found = Vec::with_capacity(rows.len());
-    for row in rows {
-        found.push(of(row)?);
-    }
-    Some(found.into())
-}
-
-/// The rows of a block, or the open ones.
-#[derive(Clone, Copy)]
-enum Shown<'a> {
-    Single(RunId, &'a [SingleSlice]),
-    Summed(RunId, &'a [SummedSlice]),
-    Whole(&'a [Slice]),
-}
-
-impl Shown<'_> {
-    #[inline]
-    fn get(&self, at: usize) -> Option<Slice> {
-        match self {
-            Shown::Single(run, rows) => rows.get(at).map(|row| row.row(*run)),
-            Shown::Summed(run, rows) => rows.get(at).map(|row| row.row(*run)),
-            Shown::Whole(rows) => rows.get(at).copied(),
-        }
-    }
 }
 
 impl Slices {
@@ -307,6 +177,10 @@ impl Iterator for SliceRows<'_> {
             let places = self.at..self.at.saturating_add(self.left);
             let before = self.left;
             (sum, self.left) = match self.shown {
+                Shown::Narrow(front, rows) => {
+                    let rows = cut(rows, places);
+                    (rows.iter().fold(sum, |sum, row| add(sum, row.row(front))), before - rows.len())
+                }
                 Shown::Single(run, rows) => {
                     let rows = cut(rows, places);
                     (rows.iter().fold(sum, |sum, row| add(sum, row.row(run))), before - rows.len())
@@ -326,11 +200,6 @@ impl Iterator for SliceRows<'_> {
         }
         sum
     }
-}
-
-/// The rows at these places, as far as there are any.
-fn cut<T>(rows: &[T], places: Range<usize>) -> &[T] {
-    rows.get(places.start..places.end.min(rows.len())).unwrap_or_default()
 }
 
 impl ExactSizeIterator for SliceRows<'_> {}
@@ -392,7 +261,10 @@ impl Held<Slice> for Slices {
 
 #[cfg(test)]
 mod tests {
+    use super::super::blocks::{NO_PROCESSOR, NO_WAIT};
     use super::*;
+    use crate::ids::{RunId, ThreadId, WaitId};
+    use crate::words::State;
 
     /// A row with values of every size.
     fn row(at: u64) -> Slice {
@@ -434,19 +306,6 @@ mod tests {
             let picked: Vec<Slice> = slices.picked(places.into_iter()).collect();
             assert_eq!(picked, places.iter().filter_map(|at| rows.get(*at).copied()).collect::<Vec<_>>());
         }
-    }
-
-    #[test]
-    fn most_rows_take_less_than_half_the_room() {
-        assert_eq!((size_of::<SingleSlice>(), size_of::<SummedSlice>(), size_of::<Slice>()), (24, 32, 56));
-        let slices: Slices = (0..20_000).map(row).collect();
-        // The first and the third block have a row that is too long.
-        let narrow = |block: &Block| match block {
-            Block::Single(..) => "single",
-            Block::Summed(..) => "summed",
-            Block::Whole(_) => "whole",
-        };
-        assert_eq!(slices.blocks.iter().map(narrow).collect::<Vec<_>>(), ["whole", "single", "whole", "summed"]);
     }
 
     #[test]
