@@ -8,6 +8,10 @@ use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleTyp
 pub(crate) trait Cell: Sized {
     /// Parquet's physical type.
     type Data: DataType;
+    /// The type as which it is read: words are read as numbers.
+    type Read: DataType;
+    /// The number of a word.
+    const WORD: Option<fn(&[u8]) -> i32> = None;
     /// True when a row may have no value.
     const OPTIONAL: bool = false;
     /// Tells other tools what the physical value means.
@@ -15,7 +19,7 @@ pub(crate) trait Cell: Sized {
     /// The value as stored; `None` is null.
     fn encode(&self) -> Option<<Self::Data as DataType>::T>;
     /// The value as read; the error says what was wrong with it.
-    fn decode(stored: Option<<Self::Data as DataType>::T>) -> Result<Self, String>;
+    fn decode(stored: Option<<Self::Read as DataType>::T>) -> Result<Self, String>;
 }
 
 fn required<T>(stored: Option<T>) -> Result<T, String> {
@@ -26,6 +30,7 @@ macro_rules! integer {
     ($rust:ty, $data:ty, $bits:literal, $signed:literal) => {
         impl Cell for $rust {
             type Data = $data;
+            type Read = $data;
             fn logical() -> Option<LogicalType> {
                 Some(LogicalType::integer($bits, $signed))
             }
@@ -47,6 +52,7 @@ macro_rules! handle {
     ($($name:ident)*) => {$(
         impl Cell for $name {
             type Data = Int32Type;
+            type Read = Int32Type;
             fn logical() -> Option<LogicalType> {
                 u32::logical()
             }
@@ -64,6 +70,7 @@ handle!(RunId ThreadId WaitId SiteId StackId FrameId ModuleId);
 
 impl Cell for bool {
     type Data = BoolType;
+    type Read = BoolType;
     fn logical() -> Option<LogicalType> {
         None
     }
@@ -77,6 +84,7 @@ impl Cell for bool {
 
 impl Cell for f64 {
     type Data = DoubleType;
+    type Read = DoubleType;
     fn logical() -> Option<LogicalType> {
         None
     }
@@ -90,6 +98,7 @@ impl Cell for f64 {
 
 impl Cell for String {
     type Data = ByteArrayType;
+    type Read = ByteArrayType;
     fn logical() -> Option<LogicalType> {
         Some(LogicalType::String)
     }
@@ -104,6 +113,7 @@ impl Cell for String {
 
 impl Cell for Vec<u8> {
     type Data = ByteArrayType;
+    type Read = ByteArrayType;
     fn logical() -> Option<LogicalType> {
         None
     }
@@ -117,6 +127,8 @@ impl Cell for Vec<u8> {
 
 impl<T: Cell> Cell for Option<T> {
     type Data = T::Data;
+    type Read = T::Read;
+    const WORD: Option<fn(&[u8]) -> i32> = T::WORD;
     const OPTIONAL: bool = true;
     fn logical() -> Option<LogicalType> {
         T::logical()
@@ -124,7 +136,7 @@ impl<T: Cell> Cell for Option<T> {
     fn encode(&self) -> Option<<Self::Data as DataType>::T> {
         self.as_ref().and_then(T::encode)
     }
-    fn decode(stored: Option<<Self::Data as DataType>::T>) -> Result<Self, String> {
+    fn decode(stored: Option<<Self::Read as DataType>::T>) -> Result<Self, String> {
         stored.map(|value| T::decode(Some(value))).transpose()
     }
 }
@@ -142,6 +154,9 @@ macro_rules! words {
             /// Every variant, in the order of declaration.
             pub const ALL: &'static [$name] = &[$($name::$variant),*];
 
+            /// What a word reads as that this release does not know.
+            const LAST: $name = $name::ALL[$name::ALL.len() - 1];
+
             /// The word stored in the table.
             pub fn word(self) -> &'static str {
                 match self { $($name::$variant => $word,)* }
@@ -156,18 +171,19 @@ macro_rules! words {
 
         impl crate::cell::Cell for $name {
             type Data = parquet::data_type::ByteArrayType;
+            type Read = parquet::data_type::Int32Type;
+            const WORD: Option<fn(&[u8]) -> i32> = Some(|word| {
+                $name::ALL.iter().position(|known| known.word().as_bytes() == word).map_or(-1, |at| at as i32)
+            });
             fn logical() -> Option<parquet::basic::LogicalType> {
                 Some(parquet::basic::LogicalType::String)
             }
             fn encode(&self) -> Option<parquet::data_type::ByteArray> {
                 Some(parquet::data_type::ByteArray::from(self.word()))
             }
-            fn decode(stored: Option<parquet::data_type::ByteArray>) -> Result<Self, String> {
-                let bytes = stored.ok_or_else(|| "has no value in a row that needs one".to_owned())?;
-                Ok(match bytes.data() {
-                    $(word if word == $word.as_bytes() => $name::$variant,)*
-                    _ => $name::ALL[$name::ALL.len() - 1],
-                })
+            fn decode(stored: Option<i32>) -> Result<Self, String> {
+                let number = stored.ok_or_else(|| "has no value in a row that needs one".to_owned())?;
+                Ok(usize::try_from(number).ok().and_then(|at| $name::ALL.get(at)).copied().unwrap_or($name::LAST))
             }
         }
     )*};

@@ -4,7 +4,7 @@
 
 use crate::cell::Cell;
 use crate::error::Error;
-use crate::pages::Checked;
+use crate::pages::{Checked, Numbered};
 use crate::private;
 use parquet::basic::{Compression, Encoding, Repetition, Type as PhysicalType};
 use parquet::column::reader::{ColumnReaderImpl, get_column_reader, get_typed_column_reader};
@@ -110,8 +110,7 @@ impl GroupReader<'_> {
             read: 0,
             values: Vec::new(),
             levels: Vec::new(),
-            value: 0,
-            level: 0,
+            cells: Vec::new(),
         };
         let found = self.schema.columns().iter().position(|c| c.path().parts() == [name]);
         let Some(index) = found else {
@@ -135,9 +134,17 @@ impl GroupReader<'_> {
         if start < 0 || chunk.data_page_offset() < 0 || chunk.compressed_size() < 0 {
             return Err(wrong("claims to lie before the file's begin".to_owned()));
         }
-        let pages = Checked::new(self.group.get_column_page_reader(index).map_err(parquet)?, Arc::clone(descriptor));
-        let reader = get_column_reader(Arc::clone(descriptor), Box::new(pages));
-        Ok(column(Some(get_typed_column_reader(reader)), descriptor.max_def_level() == 1))
+        let pages = self.group.get_column_page_reader(index).map_err(parquet)?;
+        let optional = descriptor.max_def_level() == 1;
+        let pages = Box::new(Checked::new(pages, Arc::clone(descriptor)));
+        let reader = match T::WORD {
+            Some(number) => get_column_reader(
+                Numbered::descriptor(descriptor).map_err(parquet)?,
+                Box::new(Numbered::new(pages, optional, number)),
+            ),
+            None => get_column_reader(Arc::clone(descriptor), pages),
+        };
+        Ok(column(Some(get_typed_column_reader(reader)), optional))
     }
 }
 
@@ -146,46 +153,73 @@ pub(crate) struct Column<'a, T: Cell> {
     name: &'static str,
     path: &'a Path,
     /// None for a column that the file lacks.
-    reader: Option<ColumnReaderImpl<T::Data>>,
+    reader: Option<ColumnReaderImpl<T::Read>>,
     optional: bool,
     /// Rows of the group, and how many have been read.
     rows: usize,
     read: usize,
-    values: Vec<<T::Data as DataType>::T>,
+    values: Vec<<T::Read as DataType>::T>,
     levels: Vec<i16>,
-    /// The next value and the next level of those that have been read.
-    value: usize,
-    level: usize,
+    cells: Vec<T>,
 }
 
 impl<T: Cell> Column<'_, T> {
-    /// The next row's cell.
-    pub(crate) fn next(&mut self) -> Result<T, Error> {
-        let left = if self.optional { self.levels.len() - self.level } else { self.values.len() - self.value };
-        if left == 0 && self.reader.is_some() {
-            self.read_more()?;
+    /// The cells of the next rows: of [`AT_ONCE`], or of those that are left.
+    pub(crate) fn next(&mut self) -> Result<std::vec::Drain<'_, T>, Error> {
+        let most = AT_ONCE.min(self.rows - self.read);
+        self.cells.reserve(most);
+        let mut left = most;
+        while left > 0 {
+            left -= match self.reader.is_some() {
+                true => self.read_more(left)?,
+                false => {
+                    for _ in 0..left {
+                        let none = T::decode(None).map_err(|why| self.wrong(why))?;
+                        self.cells.push(none);
+                    }
+                    left
+                }
+            };
         }
-        let present = !self.optional || self.levels.get(self.level) == Some(&1);
-        self.level += usize::from(self.optional && self.reader.is_some());
-        let value = self.values.get_mut(self.value).filter(|_| present).map(std::mem::take);
-        self.value += usize::from(value.is_some());
-        T::decode(value).map_err(|why| self.wrong(why))
+        self.read += most;
+        if self.cells.len() != most {
+            return Err(self.wrong("has more or fewer values than rows".to_owned()));
+        }
+        Ok(self.cells.drain(..))
     }
 
-    fn read_more(&mut self) -> Result<(), Error> {
-        (self.value, self.level) = (0, 0);
+    /// Reads and decodes at most so many cells; returns how many.
+    fn read_more(&mut self, most: usize) -> Result<usize, Error> {
         self.values.clear();
         self.levels.clear();
-        let most = AT_ONCE.min(self.rows - self.read);
         let levels = self.optional.then_some(&mut self.levels);
-        let Some(reader) = &mut self.reader else { return Ok(()) };
+        let Some(reader) = &mut self.reader else { return Ok(0) };
         let read = reader.read_records(most, levels, None, &mut self.values);
         let (rows, ..) = read.map_err(|source| Error::Parquet { path: self.path.to_owned(), source })?;
         if rows == 0 {
-            return Err(self.wrong(format!("ends after {} of {} rows", self.read, self.rows)));
+            let read = self.read + AT_ONCE.min(self.rows - self.read) - most;
+            return Err(self.wrong(format!("ends after {read} of {} rows", self.rows)));
         }
-        self.read += rows;
-        Ok(())
+        let mut values = self.values.drain(..);
+        let mut decoded = Ok(());
+        if self.optional {
+            for level in &self.levels {
+                match T::decode(if *level == 1 { values.next() } else { None }) {
+                    Ok(cell) => self.cells.push(cell),
+                    Err(why) => decoded = Err(why),
+                }
+            }
+        } else {
+            for value in values.by_ref() {
+                match T::decode(Some(value)) {
+                    Ok(cell) => self.cells.push(cell),
+                    Err(why) => decoded = Err(why),
+                }
+            }
+        }
+        drop(values);
+        decoded.map_err(|why| self.wrong(why))?;
+        Ok(rows)
     }
 
     fn wrong(&self, why: String) -> Error {
@@ -282,8 +316,14 @@ macro_rules! tables {
                 mut each: impl FnMut(Self),
             ) -> Result<(), crate::error::Error> {
                 $(let mut $column = group.column::<$kind>(stringify!($column))?;)*
-                for _ in 0..group.rows() {
-                    each($name { $($column: $column.next()?,)* });
+                let mut left = group.rows();
+                while left > 0 {
+                    $(let mut $column = $column.next()?;)*
+                    // All columns have as many.
+                    while let ($(Some($column),)*) = ($($column.next(),)*) {
+                        each($name { $($column,)* });
+                        left -= 1;
+                    }
                 }
                 Ok(())
             }
