@@ -117,11 +117,16 @@ fn steps<'t>(traced: &Traced<'t>, why: &QuickMap<WaitId, Why>, mut hand_over: im
     samples.sort_by_key(|sample| sample.time_ns);
     let mut samples = samples.into_iter().peekable();
     let mut batch = Steps::default();
+    // What comes next of lives and samples: most steps are changes, which leave it as it is.
+    let mut other = earlier(lives.peek(), samples.peek());
     loop {
         let change = changes.peek().map(|Reverse(key)| (of_key(*key).0, of_key(*key).1));
-        let sample = samples.peek().map(|sample| (sample.time_ns, What::Sample));
-        let next = [change, lives.peek().copied(), sample].into_iter().flatten().min();
-        let Some((time, what)) = next else { break };
+        let Some((time, what)) = (match (change, other) {
+            (Some(change), Some(other)) => Some(change.min(other)),
+            (change, other) => change.or(other),
+        }) else {
+            break;
+        };
         let step = match what {
             What::Begin | What::End => {
                 let Some(mut first) = changes.peek_mut() else { break };
@@ -155,6 +160,9 @@ fn steps<'t>(traced: &Traced<'t>, why: &QuickMap<WaitId, Why>, mut hand_over: im
                 SweepStep::Life(what)
             }
         };
+        if !matches!(what, What::Begin | What::End) {
+            other = earlier(lives.peek(), samples.peek());
+        }
         batch.steps.push((time.clamp(begin, end), step));
         if batch.steps.len() >= BATCH {
             let room = Steps { steps: Vec::with_capacity(BATCH), pieces: Vec::with_capacity(BATCH) };
@@ -162,6 +170,11 @@ fn steps<'t>(traced: &Traced<'t>, why: &QuickMap<WaitId, Why>, mut hand_over: im
         }
     }
     hand_over(batch);
+}
+
+/// The first of the two.
+fn earlier(life: Option<&(u64, What)>, sample: Option<&&Sample>) -> Option<(u64, What)> {
+    life.copied().into_iter().chain(sample.map(|sample| (sample.time_ns, What::Sample))).min()
 }
 
 /// A number that orders what happens in threads by time, kind and thread. Only begins and ends have one.
@@ -274,6 +287,8 @@ struct Sweep {
     covered: i64,
     /// Weight of all pieces by kind.
     present: [i64; Activity::COUNT],
+    /// All kinds, which are gone through at each sample.
+    kinds: Vec<Activity>,
     alive: i64,
     workers: u64,
     ended: u64,
@@ -302,6 +317,7 @@ impl Sweep {
             second: 0,
             covered: 0,
             present: [0; Activity::COUNT],
+            kinds: Activity::all().collect(),
             alive: 0,
             workers: 0,
             ended: 0,
@@ -399,14 +415,17 @@ impl Sweep {
         let second = (idle - first).min(waiting);
         let share = |part: i64, of: i64| if of > 0 { part as f64 / of as f64 } else { 0.0 };
         let (of_first, of_second) = (share(first, self.first), share(second, waiting));
-        for kind in Activity::all() {
-            let present = self.present.get(kind.index()).copied().unwrap_or(0);
+        for &kind in &self.kinds {
+            let present = self.present_of(kind);
+            if present <= 0 {
+                continue;
+            }
             let charged = match kind.tier() {
                 Tier::First => of_first,
                 Tier::Second => of_second,
                 Tier::Running | Tier::Never => 0.0,
             };
-            if present > 0 && charged > 0.0 {
+            if charged > 0.0 {
                 why.push((Idle::Waiting(kind), present as f64 / one * charged));
             }
         }

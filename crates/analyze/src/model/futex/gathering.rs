@@ -14,7 +14,7 @@ use crate::model::run::Traced;
 use crate::model::stacks::Stacks;
 use crate::runtimes::{self, Primitive};
 use recording::tables::{Reason, State, Wait};
-use recording::{ThreadId, WaitId};
+use recording::{QuickMap, ThreadId, WaitId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A function of a module.
@@ -100,15 +100,30 @@ fn gathers<'t>(run: &Traced<'t>, stacks: &Stacks<'t>, at: ModuleFunction<'t>, wa
 /// them, threads pass the second one in any order, and lose all their time at the first.
 fn meets(run: &Traced<'_>, waits: &BTreeSet<WaitId>, threads: usize) -> bool {
     let single = run.blocked(waits).filter(|s| s.count == 1);
-    let mut blocks: Vec<(u64, u64, ThreadId)> = single.map(|s| (s.end_ns, s.start_ns, s.thread)).collect();
-    blocks.sort_unstable();
-    let spent = |blocks: &[(u64, u64, ThreadId)]| blocks.iter().map(|b| (b.0 - b.1.min(b.0)) as f64).sum::<f64>();
+    // Of millions of blocks, hardly any takes seconds: such lengths are kept elsewhere.
+    let mut long: BTreeMap<(u64, ThreadId), u64> = BTreeMap::new();
+    let mut blocks: Vec<(u64, ThreadId, u32)> = Vec::new();
+    single.for_each(|s| {
+        let length = s.end_ns.saturating_sub(s.start_ns);
+        if length >= u64::from(u32::MAX) {
+            long.insert((s.end_ns, s.thread), length);
+        }
+        blocks.push((s.end_ns, s.thread, u32::try_from(length).unwrap_or(u32::MAX)));
+    });
+    // The blocks of each wait are in order already: the stable sort joins such stretches.
+    blocks.sort();
+    let length = |block: &(u64, ThreadId, u32)| match block.2 {
+        u32::MAX => long.get(&(block.0, block.1)).map_or(0.0, |length| *length as f64),
+        length => f64::from(length),
+    };
+    let spent = |blocks: &[(u64, ThreadId, u32)]| blocks.iter().map(length).sum::<f64>();
     let (mut together, mut rounds, mut rest) = (0.0, 0, blocks.as_slice());
     while let Some(first) = rest.first() {
         let at_once = rest.partition_point(|b| b.0.saturating_sub(first.0) <= AT_ONCE_NS).max(1);
         let (group, later) = rest.split_at(at_once);
-        let woken: BTreeSet<ThreadId> = group.iter().map(|b| b.2).collect();
-        if woken.len() > 1 && woken.len() + 1 >= threads {
+        let woken = || group.iter().map(|b| b.1).collect::<BTreeSet<ThreadId>>().len();
+        // Most groups are too small, which needs no look at their threads.
+        if group.len() > 1 && group.len() + 1 >= threads && met(woken(), threads) {
             (together, rounds) = (together + spent(group), rounds + 1);
         }
         rest = later;
@@ -117,24 +132,31 @@ fn meets(run: &Traced<'_>, waits: &BTreeSet<WaitId>, threads: usize) -> bool {
     rounds >= ROUNDS && together > MOST * all && in_vain(run, waits) <= MOST * all
 }
 
+/// True when so many of the threads were woken at once that it was all but one.
+fn met(woken: usize, threads: usize) -> bool {
+    woken > 1 && woken + 1 >= threads
+}
+
 /// The time blocked, nanoseconds, of the blocks that began because the one before had ended in vain: right after it, and
 /// after hardly any processor time.
 fn in_vain(run: &Traced<'_>, waits: &BTreeSet<WaitId>) -> f64 {
     let threads: BTreeSet<ThreadId> = waits.iter().filter_map(|w| run.waits.get(w)).map(|w| w.thread).collect();
-    let of_thread = |thread: ThreadId| {
+    let threads: Vec<ThreadId> = threads.into_iter().collect();
+    let waits: QuickMap<WaitId, ()> = waits.iter().map(|wait| (*wait, ())).collect();
+    let blocked = run.slices.of_lines(&threads, |line| {
         let (mut before, mut ran, mut blocked) = (None, 0_u64, 0.0);
-        for slice in run.slices.line(thread).iter() {
+        line.iter().for_each(|slice| {
             if slice.state == State::Running {
                 ran = ran.saturating_add(slice.spent_ns);
-            } else if slice.wait.is_some_and(|wait| waits.contains(&wait)) {
+            } else if slice.wait.is_some_and(|wait| waits.contains_key(&wait)) {
                 let at_once = |end: u64| slice.start_ns.saturating_sub(end) <= AT_ONCE_NS;
                 if before.is_some_and(at_once) && ran <= IN_VAIN_NS {
                     blocked += slice.end_ns.saturating_sub(slice.start_ns) as f64;
                 }
                 (before, ran) = (Some(slice.end_ns), 0);
             }
-        }
+        });
         blocked
-    };
-    threads.into_iter().map(of_thread).sum()
+    });
+    blocked.into_iter().sum()
 }

@@ -25,7 +25,7 @@ use recording::tables::{Reason, Wait};
 use recording::{ThreadId, WaitId};
 use std::collections::{BTreeMap, BTreeSet};
 pub use traffic::{Purpose, object};
-use traffic::{by_neighbour, by_structure, crowds, has_lock_value, traffic};
+use traffic::{by_neighbour, by_structure, crowd, has_lock_value, traffic};
 
 /// Why a purpose is believed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,11 +78,10 @@ pub fn classify<'t>(
         let life = traced.threads.get(&thread).map_or(0, |t| t.end_ns.saturating_sub(t.start_ns));
         life.saturating_sub(at_futexes.get(&thread).copied().unwrap_or(0)) as f64
     };
-    let crowds = crowds(traced);
     let tids: BTreeSet<u32> = traced.threads.values().map(|t| t.tid).collect();
     let mut together: BTreeMap<BTreeSet<(&str, u64)>, FutexPlace> = BTreeMap::new();
     let mut found = BTreeMap::new();
-    for (object, at) in &traffic {
+    for at in traffic.values() {
         let places: BTreeSet<(&str, u64)> = at.waits.iter().map(|w| place(w)).collect();
         // Many objects share the same places. Summing these once keeps this from being quadratic in the objects.
         let around = together.entry(places).or_insert_with_key(|places| {
@@ -90,7 +89,7 @@ pub fn classify<'t>(
             places.iter().filter_map(|p| places_of_code.get(p)).for_each(|p| sum.add(p));
             sum
         });
-        let structure = by_structure(at, around, &elsewhere, &tids, crowds.get(object).copied().unwrap_or(0.0));
+        let structure = by_structure(at, around, &elsewhere, &tids, &|| crowd(traced, at));
         let named = by_neighbour(at, stacks);
         for wait in &at.waits {
             if let Some((primitive, view)) = given_back(traced, stacks, wait) {

@@ -5,8 +5,8 @@ use crate::model::linux::SyscallNumbers;
 use crate::model::run::Traced;
 use crate::model::stacks::Stacks;
 use crate::runtimes::Primitive;
+use recording::ThreadId;
 use recording::tables::{Reason, Wait};
-use recording::{ThreadId, WaitId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a futex wait is for.
@@ -188,13 +188,13 @@ pub fn object(traced: &Traced<'_>, wait: &Wait) -> Object {
 
 /// What a futex is for, by who waits and who wakes there. `around`: the same for all futexes that are waited at in the
 /// same places of the code; `elsewhere`: nanoseconds that a thread spends outside futex waits; `tids`: thread ids of
-/// the run; `crowd`: see [`crowds`].
+/// the run; `crowd`: see [`crowd`], which takes long and is seldom asked for.
 pub(super) fn by_structure(
     at: &Traffic<'_>,
     around: &FutexPlace,
     elsewhere: &dyn Fn(ThreadId) -> f64,
     tids: &BTreeSet<u32>,
-    crowd: f64,
+    crowd: &dyn Fn() -> f64,
 ) -> Purpose {
     let most = |part: f64| part > MOST * at.blocked;
     let most_woken = |part: f64| part > MOST * at.woken();
@@ -215,7 +215,7 @@ pub(super) fn by_structure(
             // The place must show it too: a counter may pass through a lock's value.
             () if most(at.lock_value) && around.lock_value > MOST * around.blocked => Purpose::Lock,
             // All but the last of three or more threads are woken together: only a barrier does that again and again.
-            () if at.waiters.len() > 2 && crowd > MOST && around.may_wake_all() => Purpose::Barrier,
+            () if at.waiters.len() > 2 && around.may_wake_all() && crowd() > MOST => Purpose::Barrier,
             () => shared_by_waiters(around),
         };
     }
@@ -253,30 +253,23 @@ pub(super) fn by_neighbour(at: &Traffic<'_>, stacks: &Stacks<'_>) -> Option<Prim
     roles.into_iter().find(|(_, blocked)| *blocked > MOST * at.blocked).map(|(role, _)| role)
 }
 
-/// For each object: the share of its blocks that ended at the same time as those of all other waiters but one.
-pub(super) fn crowds(traced: &Traced<'_>) -> BTreeMap<Object, f64> {
-    let mut waits: BTreeMap<Object, Vec<WaitId>> = BTreeMap::new();
-    for wait in traced.waits.values().filter(|w| w.reason == Reason::Futex) {
-        waits.entry(object(traced, wait)).or_default().push(wait.wait);
-    }
-    // One object after the other: together, their ends take as much room as the timelines.
-    let of_object = |(object, waits): (Object, Vec<WaitId>)| {
-        let single = traced.blocked(&waits).filter(|slice| slice.count == 1);
-        let ends: Vec<(u64, ThreadId)> = single.map(|slice| (slice.end_ns, slice.thread)).collect();
-        (!ends.is_empty()).then(|| (object, crowd(ends)))
-    };
-    waits.into_iter().filter_map(of_object).collect()
-}
-
-fn crowd(mut ends: Vec<(u64, ThreadId)>) -> f64 {
-    ends.sort_unstable();
-    let all = ends.iter().map(|e| e.1).collect::<BTreeSet<_>>().len();
+/// The share of an object's blocks that ended at the same time as those of all other waiters but one.
+pub(super) fn crowd(traced: &Traced<'_>, at: &Traffic<'_>) -> f64 {
+    let single = traced.blocked(at.waits.iter().map(|wait| &wait.wait)).filter(|slice| slice.count == 1);
+    let mut ends: Vec<(u64, ThreadId)> = single.map(|slice| (slice.end_ns, slice.thread)).collect();
+    let all = ends.chunk_by(|a, b| a.1 == b.1).filter_map(|same| same.first()).map(|e| e.1).collect::<BTreeSet<_>>();
+    // The ends of each wait are in order already: the stable sort joins such stretches.
+    ends.sort();
     let (mut together, mut at) = (0_usize, 0_usize);
     while let Some(first) = ends.get(at) {
         let group = ends.iter().skip(at).take_while(|e| e.0.saturating_sub(first.0) <= AT_ONCE_NS);
-        let threads: BTreeSet<ThreadId> = group.clone().map(|e| e.1).collect();
-        let size = group.count().max(1);
-        together += if threads.len() + 1 >= all && threads.len() > 1 { size } else { 0 };
+        let size = group.clone().count().max(1);
+        let threads = || group.map(|e| e.1).collect::<BTreeSet<_>>().len();
+        let met = size > 1 && size + 1 >= all.len() && {
+            let threads = threads();
+            threads > 1 && threads + 1 >= all.len()
+        };
+        together += if met { size } else { 0 };
         at += size;
     }
     if ends.is_empty() { 0.0 } else { together as f64 / ends.len() as f64 }
