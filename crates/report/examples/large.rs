@@ -1,6 +1,7 @@
-//! What a large recording costs: 64 threads and 10 million slices. `large make DIR` writes the recording;
-//! `large measure DIR` reads it, analyses it and writes the page to DIR/page.html. They are two processes, so that the
-//! memory of one does not count for the other. `./dev large` runs both and opens the page in a browser.
+//! What a large recording costs: 64 threads and 10 million slices. `large make DIR` writes the recording, with another
+//! number behind it one of so many million slices; `large measure DIR` reads it, analyses it and writes the page to
+//! DIR/page.html. They are two processes, so that the memory of one does not count for the other. `./dev large` runs both
+//! and opens the page in a browser.
 
 #[path = "../tests/common/hostile.rs"]
 #[allow(dead_code, reason = "the tests use the rest")]
@@ -14,34 +15,37 @@ use std::path::Path;
 use std::time::Instant;
 
 const THREADS: u32 = 64;
-const SLICES: usize = 10_000_000;
-const SAMPLES: usize = 1_000_000;
+/// Slices for each CPU sample.
+const SLICES_A_SAMPLE: usize = 10;
 /// Bytes of rows in one part, as the recorder writes them (`collect::build::rows::PART`).
 const PART: usize = 4 << 20;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args_os().skip(1);
-    let usage = "usage: large make DIR, then large measure DIR";
+    let usage = "usage: large make DIR [MILLIONS OF SLICES], then large measure DIR";
     let (what, folder) = (arguments.next().ok_or(usage)?, arguments.next().ok_or(usage)?);
     match what.to_str() {
-        Some("make") => make(Path::new(&folder)),
+        Some("make") => {
+            let millions = arguments.next().map_or(Ok(10), |text| text.to_string_lossy().parse::<usize>())?;
+            make(Path::new(&folder), millions.saturating_mul(1_000_000))
+        }
         Some("measure") => measure(Path::new(&folder)),
         _ => Err(usage.into()),
     }
 }
 
 /// Repeats a short recording, one copy after the other.
-fn make(folder: &Path) -> Result<(), Box<dyn std::error::Error>> {
+fn make(folder: &Path, slices: usize) -> Result<(), Box<dyn std::error::Error>> {
     let mut tables = hostile::many(THREADS, 2000);
     let run = tables.traces.last().map(|trace| trace.run).unwrap_or_default();
     let of_run: Vec<Slice> = tables.slices.iter().filter(|slice| slice.run == run).collect();
     let sampled: Vec<Sample> = tables.samples.iter().filter(|sample| sample.run == run).cloned().collect();
     let length = of_run.iter().map(|slice| slice.end_ns).max().unwrap_or(0);
-    let copies = SLICES.div_ceil(of_run.len()) as u64;
+    let copies = slices.div_ceil(of_run.len()) as u64;
     for copy in 1..copies {
         let at = copy * length;
         tables.slices.extend(of_run.iter().map(|s| Slice { start_ns: s.start_ns + at, end_ns: s.end_ns + at, ..*s }));
-        let room = SAMPLES.saturating_sub(tables.samples.len());
+        let room = (slices / SLICES_A_SAMPLE).saturating_sub(tables.samples.len());
         tables.samples.extend(sampled.iter().take(room).map(|s| Sample { time_ns: s.time_ns + at, ..s.clone() }));
     }
     for thread in tables.threads.iter_mut().filter(|thread| thread.run == run) {

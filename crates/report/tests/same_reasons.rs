@@ -18,13 +18,14 @@ use recording::tables::Reason;
 use recording::{Recording, Tables};
 use report::export::{firefox, perfetto, pprof};
 use report::lanes::sampled::sampled;
-use report::lanes::{Class, Lane, Timeline};
+use report::lanes::{Class, Drawing, Lane, Timeline};
 use report::observed::Observed;
 use report::observed::why_in_words;
 use report::show::view::{Cell, View};
 use report::show::{Pick, locks, threads, waits};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
 
@@ -256,6 +257,30 @@ fn coloured(timeline: &Timeline, (from, to): (u64, u64)) -> Coloured {
         }
     }
     shown
+}
+
+/// Lanes that are made one at a time have the same spans, and the same kinds with the same numbers.
+#[test]
+fn lanes_made_one_at_a_time_are_the_same() {
+    each(|name, _, _, observed| {
+        let whole = sampled(observed, Timeline::new(observed, 8));
+        let mut drawing = Drawing::new(observed, 8);
+        let (mut spans, mut has_last) = (Vec::new(), false);
+        drawing.each(
+            |lane, last| (lane.spans.clone(), lane.mixes.clone(), last),
+            |(lane, mixes, last)| {
+                spans.push((lane, mixes));
+                has_last |= last;
+                ControlFlow::Continue(())
+            },
+        );
+        let all = whole.lanes.iter().map(|lane| (lane.spans.clone(), lane.mixes.clone()));
+        assert!(spans == all.collect::<Vec<_>>(), "{name}");
+        drawing.keep();
+        let kept = drawing.into_timeline(has_last);
+        assert_eq!(kept.kinds, whole.kinds, "{name}");
+        assert!(kept.lanes.iter().map(|lane| &lane.spans).eq(whole.lanes.iter().map(|lane| &lane.spans)), "{name}");
+    });
 }
 
 /// What waits stays as it was recorded. What ran is told apart as the account tells its samples apart: who fights for a

@@ -2,16 +2,17 @@
 
 use super::data::pack::Packed;
 use super::markup::{Markup, readable};
-use crate::lanes::levels::bucketed;
-use crate::lanes::sampled::sampled;
-use crate::lanes::{Class, Timeline};
+use crate::lanes::levels::{Stretch, bucketed};
+use crate::lanes::{Class, Drawing, Timeline};
 use crate::observed::Observed;
 use crate::words;
 use analyze::Analysis;
 use analyze::model::Traced;
+use recording::ThreadId;
 use recording::tables::Loss;
 use recording::words::LossKind;
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 /// Most lanes in the drawing.
 const MOST_LANES: usize = 24;
@@ -24,7 +25,17 @@ const NAME: usize = 15;
 
 pub(super) fn section(analysis: &Analysis<'_, '_>, packed: &Packed) -> Option<String> {
     let observed = Observed::at(analysis, None)?;
-    let timeline = sampled(&observed, Timeline::new(&observed, MOST_LANES));
+    let drawing = Drawing::new(&observed, MOST_LANES);
+    let (mut lanes, mut has_last) = (Vec::new(), false);
+    drawing.each(
+        |lane, last| (lane.thread, bucketed(drawing.bare(), &lane, COLUMNS), last),
+        |(thread, lane, last)| {
+            lanes.push((thread, lane));
+            has_last |= last;
+            ControlFlow::Continue(())
+        },
+    );
+    let timeline = drawing.into_timeline(has_last);
     let mut m = Markup::default();
     m.p(
         "lead",
@@ -40,7 +51,7 @@ pub(super) fn section(analysis: &Analysis<'_, '_>, packed: &Packed) -> Option<St
     m.raw("<div id=\"lanes-view\" hidden></div>\n<div id=\"lanes-still\">\n");
     let with = observed.traced.count();
     m.p("note", &format!("The observed run with {with}."));
-    still(&timeline, observed.traced, &|t| observed.thread(t), &mut m);
+    still(&timeline, &lanes, observed.traced, &|t| observed.thread(t), &mut m);
     if timeline.left_out > 0 {
         m.p(
             "note",
@@ -101,20 +112,26 @@ fn height(class: Class) -> f64 {
     }
 }
 
-fn still(timeline: &Timeline, traced: &Traced<'_>, name: &dyn Fn(recording::ThreadId) -> String, m: &mut Markup) {
+fn still(
+    timeline: &Timeline,
+    lanes: &[(ThreadId, Vec<Stretch>)],
+    traced: &Traced<'_>,
+    name: &dyn Fn(ThreadId) -> String,
+    m: &mut Markup,
+) {
     let width = NAMES + COLUMNS as f64;
-    let tall = 22.0 + timeline.lanes.len() as f64 * (LANE + 4.0);
+    let tall = 22.0 + lanes.len() as f64 * (LANE + 4.0);
     let with = traced.count();
     m.raw(&format!("<svg class=\"chart still\" viewBox=\"0 0 {width} {tall}\" role=\"img\" aria-label=\"What each thread did over time with {with}\">\n"));
     m.raw(&format!("<text class=\"tick\" x=\"{NAMES}\" y=\"12\">0</text>"));
     m.raw(&format!("<text class=\"tick\" x=\"{width}\" y=\"12\" text-anchor=\"end\">"));
     m.text(&words::time(timeline.length() as f64 / 1e9)).raw("</text>\n");
-    for (i, lane) in timeline.lanes.iter().enumerate() {
+    for (i, (thread, lane)) in lanes.iter().enumerate() {
         let top = 20.0 + i as f64 * (LANE + 4.0);
         m.raw(&format!("<text class=\"tick\" x=\"{}\" y=\"{}\" text-anchor=\"end\">", NAMES - 6.0, top + 12.0));
-        m.text(&crate::text::shorten(&readable(&name(lane.thread)), NAME)).raw("</text>");
+        m.text(&crate::text::shorten(&readable(&name(*thread)), NAME)).raw("</text>");
         let mut x = 0;
-        for (count, kind) in bucketed(timeline, lane, COLUMNS) {
+        for &(count, kind) in lane {
             if let Some(class) = kind.map(|k| timeline.class(k)) {
                 let tall = (height(class) * LANE * 10.0).round() / 10.0;
                 m.raw(&format!(

@@ -1,6 +1,7 @@
 //! Lanes in buckets of equal length, each with the kind that took most of it.
 
-use super::timeline::{Class, Lane, Span, Timeline};
+use super::class::Class;
+use super::timeline::{Lane, Span, Timeline};
 
 /// A stretch of equal buckets: how many, and their kind; none where the thread did not exist or nothing is known.
 pub type Stretch = (u64, Option<u32>);
@@ -16,15 +17,22 @@ pub fn bucketed(timeline: &Timeline, lane: &Lane, count: u64) -> Vec<Stretch> {
 /// As [`bucketed`], for the stretch between two times on the recording's clock.
 pub fn bucketed_between(timeline: &Timeline, lane: &Lane, (from, to): (u64, u64), count: u64) -> Vec<Stretch> {
     let mut made = Made { stretches: Vec::new(), timeline, now: Vec::new(), at: 0 };
-    let length = u128::from(to.saturating_sub(from).max(1));
-    let bucket = |time: u64| (u128::from(time - from) * u128::from(count) / length) as u64;
-    let begin_of = |bucket: u64| from + (u128::from(bucket) * length).div_ceil(u128::from(count)) as u64;
+    let length = to.saturating_sub(from).max(1);
+    let bucket = |time: u64| scaled(time - from, count, length, false);
+    let begin_of = |bucket: u64| from.saturating_add(scaled(bucket, length, count, true));
+    // Most spans end in the bucket where the one before ended: this takes no division.
+    let mut edge = begin_of(1);
     for span in lane.between(from, to) {
         let (start, end) = (span.start.max(from), span.end.min(to));
         if end <= start {
             continue;
         }
+        if end <= edge {
+            made.add(lane, span, end - start);
+            continue;
+        }
         let (first, last) = (bucket(start), bucket(end - 1).min(count - 1));
+        edge = begin_of(last + 1);
         made.go_to(first);
         if first == last {
             made.add(lane, span, end - start);
@@ -41,6 +49,18 @@ pub fn bucketed_between(timeline: &Timeline, lane: &Lane, (from, to): (u64, u64)
     }
     made.go_to(count);
     made.stretches
+}
+
+/// `number × by ÷ of`, rounded up or down. Numbers of 128 bits take long to divide, and are seldom needed.
+fn scaled(number: u64, by: u64, of: u64, up: bool) -> u64 {
+    match number.checked_mul(by) {
+        Some(product) if up => product.div_ceil(of),
+        Some(product) => product / of,
+        None => {
+            let (product, of) = (u128::from(number) * u128::from(by), u128::from(of));
+            (if up { product.div_ceil(of) } else { product / of }) as u64
+        }
+    }
 }
 
 /// What a part of a span consists of: kinds and nanoseconds. Any part of a summed-up stretch has the mix of the whole.
@@ -81,6 +101,9 @@ impl Made<'_> {
     }
 
     fn add(&mut self, lane: &Lane, span: &Span, ns: u64) {
+        if span.mix == 0 {
+            return self.put(span.kind, ns as f64);
+        }
         for (kind, ns) in parts(lane, span, ns) {
             self.put(kind, ns);
         }
@@ -115,19 +138,26 @@ fn dominant(timeline: &Timeline, parts: &[(u32, f64)]) -> Option<u32> {
 
 /// The class with the most time.
 fn heaviest(parts: impl Iterator<Item = (Class, f64)>) -> Option<Class> {
-    let mut classes: Vec<(Class, f64)> = Vec::new();
+    // In the order in which they come: of equal ones the last wins. No memory is asked for, because this is done for
+    // each of millions of buckets.
+    let mut classes = [(Class::Unknown, 0.0); Class::ALL.len()];
+    let mut count = 0;
     for (class, ns) in parts {
-        match classes.iter_mut().find(|c| c.0 == class) {
+        match classes.iter_mut().take(count).find(|c| c.0 == class) {
             Some(known) => known.1 += ns,
-            None => classes.push((class, ns)),
+            None => {
+                if let Some(free) = classes.get_mut(count) {
+                    (*free, count) = ((class, ns), count + 1);
+                }
+            }
         }
     }
-    classes.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(class, _)| class)
+    classes.into_iter().take(count).max_by(|a, b| a.1.total_cmp(&b.1)).map(|(class, _)| class)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::timeline::Kind;
+    use super::super::kinds::Kind;
     use super::*;
     use recording::ThreadId;
 

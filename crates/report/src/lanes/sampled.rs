@@ -3,7 +3,9 @@
 //! The scheduler tells exactly when a thread ran, its samples what it ran. Each sample stands for the running time of
 //! its thread that is nearer to it than to any other; what it shows is the analysis's word ([`Doing`]).
 
-use super::timeline::{Class, Kind, Lane, Span, Timeline};
+use super::class::Class;
+use super::kinds::Kind;
+use super::timeline::{Lane, Span, Timeline};
 use crate::observed::{Observed, why_in_words};
 use analyze::account::profile::Doing;
 use recording::ThreadId;
@@ -15,27 +17,65 @@ use std::collections::HashMap;
 const REACH: u64 = 5;
 
 /// A moment of a sample, and the kind that it shows.
-type KindAt = (u64, u32);
+pub(super) type KindAt = (u64, u32);
 
 /// The lanes, with running time told apart by samples.
 pub fn sampled(observed: &Observed<'_, '_>, timeline: Timeline) -> Timeline {
     let Timeline { begin, end, kinds, lanes, left_out } = timeline;
-    let mut kinds = SampledKinds { kinds, of: HashMap::new(), observed };
-    kinds.tell_calls();
-    let mut by_thread: HashMap<ThreadId, Vec<KindAt>> = HashMap::new();
-    for sample in observed.samples() {
-        let kind = kinds.of(sample);
-        by_thread.entry(sample.thread).or_default().push((sample.time_ns, kind));
-    }
-    let reach = observed.traced.trace.sample_period_ns.saturating_mul(REACH);
+    let samples = ShownSamples::new(observed, kinds);
+    let mut told = false;
     let lanes = lanes.into_iter().map(|lane| {
-        let mut shown = by_thread.remove(&lane.thread).unwrap_or_default();
-        shown.sort_unstable();
-        recoloured(lane, shown, reach, &kinds)
+        let (lane, has_unsampled) = samples.recoloured(lane);
+        told |= has_unsampled;
+        lane
     });
-    let mut lanes: Vec<Lane> = lanes.collect();
-    kinds.keep_unsampled(&mut lanes);
-    Timeline { begin, end, kinds: kinds.kinds, lanes, left_out }
+    let lanes = lanes.collect();
+    Timeline { begin, end, kinds: samples.kinds(told), lanes, left_out }
+}
+
+/// What the samples of each thread show.
+pub(super) struct ShownSamples {
+    /// Of slices, calls and samples.
+    kinds: Vec<Kind>,
+    /// Ascending.
+    by_thread: HashMap<ThreadId, Vec<KindAt>>,
+    reach: u64,
+}
+
+impl ShownSamples {
+    /// `kinds`: those of slices and calls.
+    pub(super) fn new(observed: &Observed<'_, '_>, kinds: Vec<Kind>) -> ShownSamples {
+        let mut kinds = SampledKinds { kinds, of: HashMap::new(), observed };
+        kinds.tell_calls();
+        let mut by_thread: HashMap<ThreadId, Vec<KindAt>> = HashMap::new();
+        for sample in observed.samples() {
+            let kind = kinds.of(sample);
+            by_thread.entry(sample.thread).or_default().push((sample.time_ns, kind));
+        }
+        by_thread.values_mut().for_each(|shown| shown.sort_unstable());
+        let reach = observed.traced.trace.sample_period_ns.saturating_mul(REACH);
+        ShownSamples { kinds: kinds.kinds, by_thread, reach }
+    }
+
+    /// A lane with running time told apart; true when no sample tells what some of it was.
+    pub(super) fn recoloured(&self, lane: Lane) -> (Lane, bool) {
+        let shown = self.by_thread.get(&lane.thread).cloned().unwrap_or_default();
+        let mut lane = recoloured(lane, shown, self.reach, &self.kinds);
+        let index = self.kinds.len() as u32;
+        let mut found = false;
+        let kinds = lane.spans.iter_mut().map(|span| &mut span.kind);
+        let mixed = lane.mixes.iter_mut().flatten().map(|(kind, _)| kind);
+        for kind in kinds.chain(mixed).filter(|kind| **kind == UNSAMPLED) {
+            (*kind, found) = (index, true);
+        }
+        (lane, found)
+    }
+
+    /// All kinds. `unsampled`: with that of what no sample tells: a legend is made of the kinds.
+    pub(super) fn kinds(&self, unsampled: bool) -> Vec<Kind> {
+        let more = unsampled.then(|| Kind { class: Class::Unsampled, label: String::new(), waker: None });
+        self.kinds.iter().cloned().chain(more).collect()
+    }
 }
 
 struct SampledKinds<'o, 'a, 't> {
@@ -105,26 +145,6 @@ impl<'t> SampledKinds<'_, '_, 't> {
             }
         }
     }
-
-    fn class(&self, kind: u32) -> Class {
-        self.kinds.get(kind as usize).map_or(Class::Unknown, |kind| kind.class)
-    }
-
-    /// Adds the kind of what no sample tells where it is needed: a legend is made of the kinds.
-    fn keep_unsampled(&mut self, lanes: &mut [Lane]) {
-        let index = self.kinds.len() as u32;
-        let mut used = false;
-        for lane in lanes {
-            let kinds = lane.spans.iter_mut().map(|span| &mut span.kind);
-            let mixed = lane.mixes.iter_mut().flatten().map(|(kind, _)| kind);
-            for kind in kinds.chain(mixed).filter(|kind| **kind == UNSAMPLED) {
-                (*kind, used) = (index, true);
-            }
-        }
-        if used {
-            self.kinds.push(Kind { class: Class::Unsampled, label: String::new(), waker: None });
-        }
-    }
 }
 
 /// The colour of what a sample shows.
@@ -140,11 +160,11 @@ fn class_of(doing: Doing<'_>) -> Class {
 }
 
 /// True for a span that is running, with nothing else known of it.
-fn is_plain(kinds: &SampledKinds<'_, '_, '_>, kind: u32) -> bool {
-    kinds.kinds.get(kind as usize).is_some_and(|kind| kind.class == Class::User && kind.label.is_empty())
+fn is_plain(kinds: &[Kind], kind: u32) -> bool {
+    kinds.get(kind as usize).is_some_and(|kind| kind.class == Class::User && kind.label.is_empty())
 }
 
-fn recoloured(lane: Lane, mut shown: Vec<KindAt>, reach: u64, kinds: &SampledKinds<'_, '_, '_>) -> Lane {
+fn recoloured(lane: Lane, mut shown: Vec<KindAt>, reach: u64, kinds: &[Kind]) -> Lane {
     let Lane { thread, spans, mixes } = lane;
     // What was sampled inside a recorded call says nothing of the code around it.
     let mut calls = spans.iter().filter(|s| s.mix == 0 && is_call(kinds, s.kind)).peekable();
@@ -176,8 +196,8 @@ fn recoloured(lane: Lane, mut shown: Vec<KindAt>, reach: u64, kinds: &SampledKin
     made
 }
 
-fn is_call(kinds: &SampledKinds<'_, '_, '_>, kind: u32) -> bool {
-    kinds.class(kind).runs() && !is_plain(kinds, kind)
+fn is_call(kinds: &[Kind], kind: u32) -> bool {
+    kinds.get(kind as usize).is_some_and(|kind| kind.class.runs()) && !is_plain(kinds, kind)
 }
 
 /// A running span, divided where another sample becomes the nearest.
@@ -210,7 +230,7 @@ fn share_out(
     mix: Option<&Vec<(u32, u64)>>,
     near: &[KindAt],
     reach: u64,
-    kinds: &SampledKinds<'_, '_, '_>,
+    kinds: &[Kind],
 ) -> Vec<(u32, u64)> {
     let mut inside: HashMap<u32, u64> = HashMap::new();
     for (_, kind) in near.iter().filter(|s| s.0 >= span.start).take_while(|s| s.0 < span.end) {

@@ -1,150 +1,14 @@
 //! Slices and system calls as one sequence of spans per thread.
 
+use super::class::Class;
+use super::kinds::{Kind, KindOf, Kinds, RecentKinds};
 use crate::observed::Observed;
-use analyze::account::lines::Why;
 use analyze::account::pieces::Blocks;
+use analyze::model::Traced;
 use analyze::model::timelines::ThreadLine;
+use recording::ThreadId;
 use recording::tables::{Call, Slice, State};
-use recording::{ThreadId, WaitId};
-use std::collections::{BTreeMap, HashMap, HashSet};
-
-/// What a thread did; each class has one colour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum Class {
-    /// On a processor, in its own code as far as we know.
-    User = 1,
-    /// On a processor, in the kernel: in a system call, a page fault, an interrupt.
-    System = 2,
-    /// Woken, waiting for a processor.
-    Runnable = 3,
-    /// Taken off the processor.
-    Preempted = 4,
-    /// Waiting for a lock.
-    Lock = 5,
-    /// Waiting for a condition, a barrier, another thread, or a futex of unknown purpose.
-    Wait = 6,
-    /// Waiting for a file, a pipe, a socket, a child.
-    Io = 7,
-    /// Waiting for the clock.
-    Sleep = 8,
-    /// Waiting for a page or a lock inside the kernel.
-    Kernel = 9,
-    /// The recording does not say.
-    Unknown = 10,
-    /// On a processor, taking or releasing a lock, or in a futex call.
-    Sync = 11,
-    /// On a processor, in a loop that waits for another thread.
-    Spin = 12,
-    /// On a processor, in the memory allocator.
-    Allocator = 13,
-    /// On a processor, in a collector, a compiler, or making threads.
-    Runtime = 14,
-    /// On a processor; no sample near tells what it ran.
-    Unsampled = 15,
-}
-
-impl Class {
-    /// All of them, in the order of legends.
-    pub const ALL: [Class; 15] = [
-        Class::User,
-        Class::Sync,
-        Class::Spin,
-        Class::System,
-        Class::Allocator,
-        Class::Runtime,
-        Class::Unsampled,
-        Class::Lock,
-        Class::Wait,
-        Class::Kernel,
-        Class::Io,
-        Class::Sleep,
-        Class::Runnable,
-        Class::Preempted,
-        Class::Unknown,
-    ];
-
-    /// In words.
-    pub fn name(self) -> &'static str {
-        match self {
-            Class::User => "running, own code",
-            Class::Sync => "running, lock and futex code",
-            Class::Spin => "running, spinning",
-            Class::System => "running, in the kernel",
-            Class::Allocator => "running, memory allocator",
-            Class::Runtime => "running, work of the runtime",
-            Class::Unsampled => "running, not sampled",
-            Class::Runnable => "woken, waiting for a processor",
-            Class::Preempted => "preempted",
-            Class::Lock => "waiting for a lock",
-            Class::Wait => "waiting for other threads",
-            Class::Io => "waiting for input or output",
-            Class::Sleep => "sleeping",
-            Class::Kernel => "waiting for a kernel lock or a page",
-            Class::Unknown => "not recorded",
-        }
-    }
-
-    /// The name in style sheets.
-    pub fn key(self) -> &'static str {
-        match self {
-            Class::User => "user",
-            Class::Sync => "sync",
-            Class::Spin => "spin",
-            Class::System => "system",
-            Class::Allocator => "allocator",
-            Class::Runtime => "runtime",
-            Class::Unsampled => "unsampled",
-            Class::Runnable => "runnable",
-            Class::Preempted => "preempted",
-            Class::Lock => "lock",
-            Class::Wait => "wait",
-            Class::Io => "io",
-            Class::Sleep => "sleep",
-            Class::Kernel => "kernel",
-            Class::Unknown => "unknown",
-        }
-    }
-
-    /// True while a thread is on a processor.
-    pub fn runs(self) -> bool {
-        match self {
-            Class::User | Class::System | Class::Sync | Class::Spin => true,
-            Class::Allocator | Class::Runtime | Class::Unsampled => true,
-            Class::Lock | Class::Wait | Class::Io | Class::Sleep | Class::Kernel => false,
-            Class::Runnable | Class::Preempted | Class::Unknown => false,
-        }
-    }
-
-    /// True for what runs without getting on: drawn with a line through its bar.
-    pub fn is_struck(self) -> bool {
-        matches!(self, Class::Sync | Class::Spin)
-    }
-
-    /// The class of a wait.
-    pub fn of_wait(why: Why) -> Class {
-        match why {
-            Why::Lock | Why::Pool | Why::Allocator => Class::Lock,
-            Why::Condition | Why::Barrier | Why::Join | Why::Futex | Why::Ended | Why::Task => Class::Wait,
-            Why::Helper | Why::Creation => Class::Wait,
-            Why::Io | Why::Poll | Why::Request | Why::Reply | Why::Child | Why::Call => Class::Io,
-            Why::Sleep | Why::Clock | Why::Pause => Class::Sleep,
-            Why::Fault | Why::KernelLock => Class::Kernel,
-            Why::Unknown => Class::Unknown,
-        }
-    }
-}
-
-/// A class with the details that are known.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Kind {
-    /// The colour.
-    pub class: Class,
-    /// Details in words: the system call, the lock and its place.
-    pub label: String,
-    /// The thread that ends most of such waits, and its share of them.
-    pub waker: Option<(ThreadId, f64)>,
-}
+use std::collections::HashMap;
 
 /// A stretch of a lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -194,124 +58,60 @@ pub struct Timeline {
     pub left_out: usize,
 }
 
-/// Beyond this number, kinds are not told apart: otherwise a recording with forty thousand waits for joins would need
-/// as many names.
-const MOST_KINDS: usize = 4096;
-
-struct Kinds<'a, 'o, 't> {
-    observed: &'o Observed<'a, 't>,
-    kinds: Vec<Kind>,
-    plain: BTreeMap<Class, u32>,
-    calls: HashMap<u32, u32>,
-    blocks: Blocks<'o, 't>,
-    waits: HashMap<(WaitId, Why), u32>,
-    /// Equal labels share a kind.
-    equal: HashMap<(Class, String, Option<ThreadId>), u32>,
+/// Which lanes there are, and what they are made of.
+pub(super) struct Plan<'a, 't> {
+    traced: &'a Traced<'t>,
+    blocks: Blocks<'a, 't>,
+    /// Begin and end of the run.
+    pub(super) range: (u64, u64),
+    /// Threads in the order of their creation.
+    pub(super) threads: Vec<ThreadId>,
+    /// Threads that were left out.
+    pub(super) left_out: usize,
+    calls: HashMap<ThreadId, Vec<&'t Call>>,
 }
 
-impl Kinds<'_, '_, '_> {
-    fn add(&mut self, kind: Kind) -> u32 {
-        let key = (kind.class, kind.label.clone(), kind.waker.map(|w| w.0));
-        if let Some(known) = self.equal.get(&key) {
-            return *known;
-        }
-        if self.kinds.len() >= MOST_KINDS && !kind.label.is_empty() {
-            return self.plain(kind.class);
-        }
-        let index = self.kinds.len() as u32;
-        self.kinds.push(kind);
-        self.equal.insert(key, index);
-        index
-    }
-
-    fn plain(&mut self, class: Class) -> u32 {
-        if let Some(known) = self.plain.get(&class) {
-            return *known;
-        }
-        let index = self.add(Kind { class, label: String::new(), waker: None });
-        self.plain.insert(class, index);
-        index
-    }
-
-    fn call(&mut self, number: u32) -> u32 {
-        if let Some(known) = self.calls.get(&number) {
-            return *known;
-        }
-        let kind = Kind { class: Class::System, label: self.observed.model.call_name(number), waker: None };
-        let index = self.add(kind);
-        self.calls.insert(number, index);
-        index
-    }
-
-    fn wait(&mut self, id: WaitId, why: Why) -> u32 {
-        if let Some(known) = self.waits.get(&(id, why)) {
-            return *known;
-        }
-        let class = Class::of_wait(why);
-        let index = match self.observed.traced.waits.get(&id) {
-            Some(wait) => {
-                let mut label = self.observed.block_in_words(why, wait);
-                if let (Class::Lock, Some(object)) = (class, wait.object) {
-                    label += &format!(" [{object:#x}]");
-                }
-                self.add(Kind { class, label, waker: self.observed.waker(id) })
+impl<'a, 't> Plan<'a, 't> {
+    /// At most `most` threads, the longest-lived ones.
+    pub(super) fn new(observed: &Observed<'a, 't>, most: usize) -> Plan<'a, 't> {
+        let traced = observed.traced;
+        let mut threads: Vec<_> = traced.threads.values().collect();
+        threads.sort_by_key(|t| (std::cmp::Reverse(t.end_ns.saturating_sub(t.start_ns)), t.thread));
+        let left_out = threads.len().saturating_sub(most);
+        threads.truncate(most);
+        threads.sort_by_key(|t| (t.start_ns, t.thread));
+        let threads: Vec<ThreadId> = threads.into_iter().map(|t| t.thread).collect();
+        let mut calls: HashMap<ThreadId, Vec<&Call>> = threads.iter().map(|thread| (*thread, Vec::new())).collect();
+        for call in observed.model.tables.calls.iter().filter(|c| c.run == traced.run.run) {
+            if let Some(calls) = calls.get_mut(&call.thread) {
+                calls.push(call);
             }
-            None => self.plain(class),
-        };
-        self.waits.insert((id, why), index);
-        index
+        }
+        calls.values_mut().for_each(|calls| calls.sort_by_key(|call| call.start_ns));
+        let range = (traced.trace.begin_ns, traced.trace.end_ns);
+        Plan { traced, blocks: Blocks::new(traced, observed.reasons), range, threads, left_out, calls }
     }
 
-    /// `single`: each slice of the stretch is one event, not the sum of several.
-    fn slice(&mut self, slice: &Slice, single: bool) -> u32 {
-        match (slice.state, slice.wait) {
-            (State::Running, _) => self.plain(Class::User),
-            (State::Runnable, _) => self.plain(Class::Runnable),
-            (State::Preempted, _) => self.plain(Class::Preempted),
-            (State::Blocked, wait) => {
-                let why = self.blocks.reason(slice, single);
-                match wait {
-                    Some(wait) => self.wait(wait, why),
-                    None => self.plain(Class::of_wait(why)),
-                }
-            }
-            (State::Unknown, _) => self.plain(Class::Unknown),
-        }
+    /// The lane of a thread.
+    pub(super) fn lane(&self, thread: ThreadId, number: impl FnMut(KindOf) -> u32) -> Lane {
+        let calls = self.calls.get(&thread).map(Vec::as_slice).unwrap_or_default();
+        lane(thread, self.traced.slices.line(thread), calls, self.range, &self.blocks, number)
     }
 }
 
 impl Timeline {
     /// The lanes of a run: at most `most` threads, the longest-lived ones.
     pub fn new(observed: &Observed<'_, '_>, most: usize) -> Timeline {
-        let traced = observed.traced;
-        let (begin, end) = (traced.trace.begin_ns, traced.trace.end_ns);
-        let mut threads: Vec<_> = traced.threads.values().collect();
-        threads.sort_by_key(|t| (std::cmp::Reverse(t.end_ns.saturating_sub(t.start_ns)), t.thread));
-        let left_out = threads.len().saturating_sub(most);
-        threads.truncate(most);
-        threads.sort_by_key(|t| (t.start_ns, t.thread));
-        let shown: HashSet<ThreadId> = threads.iter().map(|t| t.thread).collect();
-        let mut calls: HashMap<ThreadId, Vec<&Call>> = HashMap::new();
-        for call in observed.model.tables.calls.iter().filter(|c| c.run == traced.run.run) {
-            if shown.contains(&call.thread) {
-                calls.entry(call.thread).or_default().push(call);
-            }
-        }
-        let mut kinds = Kinds {
-            observed,
-            kinds: Vec::new(),
-            plain: BTreeMap::new(),
-            calls: HashMap::new(),
-            blocks: Blocks::new(traced, observed.reasons),
-            waits: HashMap::new(),
-            equal: HashMap::new(),
-        };
-        let lanes = threads.iter().map(|t| {
-            let calls = calls.remove(&t.thread).unwrap_or_default();
-            lane(t.thread, traced.slices.line(t.thread), calls, (begin, end), &mut kinds)
-        });
-        let lanes = lanes.collect();
-        Timeline { begin, end, kinds: kinds.kinds, lanes, left_out }
+        let plan = Plan::new(observed, most);
+        let mut kinds = Kinds::new(observed);
+        let lanes = plan.threads.iter().map(|thread| plan.lane(*thread, |kind| kinds.number(kind))).collect();
+        Timeline { lanes, ..Timeline::bare(&plan, kinds.kinds) }
+    }
+
+    /// Without its lanes.
+    pub(super) fn bare(plan: &Plan<'_, '_>, kinds: Vec<Kind>) -> Timeline {
+        let (begin, end) = plan.range;
+        Timeline { begin, end, kinds, lanes: Vec::new(), left_out: plan.left_out }
     }
 
     /// Length of the run, nanoseconds; at least 1.
@@ -328,20 +128,23 @@ impl Timeline {
 fn lane(
     thread: ThreadId,
     line: ThreadLine<'_>,
-    mut calls: Vec<&Call>,
+    calls: &[&Call],
     (begin, end): (u64, u64),
-    kinds: &mut Kinds<'_, '_, '_>,
+    blocks: &Blocks<'_, '_>,
+    mut number: impl FnMut(KindOf) -> u32,
 ) -> Lane {
-    calls.sort_by_key(|c| c.start_ns);
     let mut lane = Lane { thread, spans: Vec::with_capacity(line.len()), mixes: vec![Vec::new()] };
-    let mut calls = calls.into_iter().peekable();
+    let mut calls = calls.iter().peekable();
     let mut last = begin;
-    let mut slices = line.iter().peekable();
+    let mut recent = RecentKinds::default();
+    let mut slices = SlicesAhead { line, made: Vec::new(), at: 0, until: 0 };
     let mut stretch: Vec<Slice> = Vec::new();
     while let Some(first) = slices.next() {
         stretch.clear();
-        stretch.push(first);
         while let Some(next) = slices.next_if(|s| (s.start_ns, s.end_ns) == (first.start_ns, first.end_ns)) {
+            if stretch.is_empty() {
+                stretch.push(first);
+            }
             stretch.push(next);
         }
         // Overlapping rows come from a damaged recording: the earlier row wins.
@@ -350,16 +153,18 @@ fn lane(
             continue;
         }
         last = stop;
-        let single = stretch.iter().all(|s| s.count == 1);
-        if stretch.len() > 1 {
-            let mut mix: Vec<(u32, u64)> = stretch.iter().map(|s| (kinds.slice(s, single), s.spent_ns)).collect();
+        let single = first.count == 1 && stretch.iter().all(|s| s.count == 1);
+        if !stretch.is_empty() {
+            let told =
+                stretch.iter().map(|s| (recent.number(KindOf::slice(s, single, blocks), &mut number), s.spent_ns));
+            let mut mix: Vec<(u32, u64)> = told.collect();
             mix.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
             let kind = mix.first().map_or(0, |m| m.0);
             lane.spans.push(Span { start, end: stop, kind, mix: lane.mixes.len() as u32 });
             lane.mixes.push(mix);
             continue;
         }
-        let kind = kinds.slice(&first, single);
+        let kind = recent.number(KindOf::slice(&first, single, blocks), &mut number);
         if first.state != State::Running {
             lane.spans.push(Span { start, end: stop, kind, mix: 0 });
             continue;
@@ -375,7 +180,7 @@ fn lane(
                 if from > at {
                     lane.spans.push(Span { start: at, end: from, kind, mix: 0 });
                 }
-                lane.spans.push(Span { start: from, end: to, kind: kinds.call(call.number), mix: 0 });
+                lane.spans.push(Span { start: from, end: to, kind: number(KindOf::Call(call.number)), mix: 0 });
                 at = to;
             }
             if call.end_ns > stop {
@@ -388,4 +193,35 @@ fn lane(
         }
     }
     lane
+}
+
+/// Slices that are made at once: reading them one by one takes longer.
+const AHEAD: usize = 64;
+
+/// The slices of a line, some of them ahead.
+struct SlicesAhead<'a> {
+    line: ThreadLine<'a>,
+    made: Vec<Slice>,
+    /// Which of these is next.
+    at: usize,
+    /// How many of the line have been made.
+    until: usize,
+}
+
+impl SlicesAhead<'_> {
+    fn next(&mut self) -> Option<Slice> {
+        self.next_if(|_| true)
+    }
+
+    fn next_if(&mut self, fits: impl Fn(&Slice) -> bool) -> Option<Slice> {
+        if self.at == self.made.len() {
+            self.at = 0;
+            self.made.clear();
+            self.line.read(self.until, AHEAD, &mut self.made);
+            self.until += self.made.len();
+        }
+        let next = self.made.get(self.at).filter(|next| fits(next)).copied();
+        self.at += usize::from(next.is_some());
+        next
+    }
 }

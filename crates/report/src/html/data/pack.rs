@@ -42,10 +42,35 @@ impl Packed {
 }
 
 /// DEFLATE without a header, as the browsers' `DecompressionStream("deflate-raw")` reads it.
+pub(crate) struct Compressor(DeflateEncoder<Vec<u8>>);
+
+impl Default for Compressor {
+    fn default() -> Compressor {
+        Compressor(DeflateEncoder::new(Vec::new(), Compression::default()))
+    }
+}
+
+impl Compressor {
+    /// Adds bytes at the end.
+    pub(crate) fn add(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.0.write_all(bytes)
+    }
+
+    /// Compressed bytes so far: some of what was added may still be missing.
+    pub(crate) fn len(&self) -> usize {
+        self.0.get_ref().len()
+    }
+
+    pub(crate) fn finish(self) -> io::Result<Vec<u8>> {
+        self.0.finish()
+    }
+}
+
+/// All of it at once.
 pub(crate) fn compress(bytes: &[u8]) -> io::Result<Vec<u8>> {
-    let mut encoder = DeflateEncoder::new(Vec::with_capacity(bytes.len() / 4), Compression::default());
-    encoder.write_all(bytes)?;
-    encoder.finish()
+    let mut compressor = Compressor::default();
+    compressor.add(bytes)?;
+    compressor.finish()
 }
 
 /// A number in groups of seven bits, the lowest first; the top bit is set when more follow (LEB128).
