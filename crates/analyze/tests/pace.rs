@@ -79,3 +79,33 @@ fn a_busy_thread_beside_others_that_do_the_same_sets_no_pace() {
         .tables();
     assert!(found(&answer_for(&tables), CauseId::CONDITION_WAIT).is_none());
 }
+
+/// The collector takes as much as the waiting for the busy thread.
+#[test]
+fn the_pace_is_told_before_what_is_as_large_beside_it() {
+    let wait = "?@libc.so.6 < pthread_cond_wait@libc.so.6 < offer@app app.c:31";
+    let collector = "v8::internal::Heap::CollectGarbage()@node < worker@node";
+    let tables = Sketch::new(2)
+        .clean_cpu(1, &around(1.0), &around(1.3))
+        .clean_cpu(2, &around(1.0), &around(1.651))
+        .traced(1, |run| {
+            run.thread("consumer").runs(ms(1000), STORE);
+            run.thread("a").runs(ms(300), "offer@app app.c:30").preempted(ms(700));
+        })
+        .traced(2, |run| {
+            run.thread("consumer").runs(ms(1000), STORE);
+            for name in ["a", "b"] {
+                run.thread(name).runs(ms(150), "offer@app app.c:30").locks(0x50, ms(850), wait, "consumer");
+            }
+            run.thread_at("helper", ms(300)).runs(ms(351), collector);
+        })
+        .tables();
+    let answer = answer_for(&tables);
+    let first: Vec<CauseId> = answer.verdict.causes.iter().map(|cause| cause.id).collect();
+    assert_eq!(first, [CauseId::CONDITION_WAIT, CauseId::ALLOCATOR], "{}", answer.verdict.summary);
+    assert!(
+        answer.verdict.causes[0].lost_seconds < answer.verdict.causes[1].lost_seconds,
+        "{}",
+        answer.verdict.summary
+    );
+}

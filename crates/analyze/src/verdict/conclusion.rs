@@ -94,7 +94,7 @@ pub fn verdict(facts: &Facts<'_, '_>, causes: &[&Meta]) -> Verdict {
         let place = |c: &Cause| (small_start(c), elsewhere(c));
         place(a).cmp(&place(b)).then(seconds).then(a.id.cmp(&b.id))
     });
-    if second_says_more(&verdict.causes) {
+    if second_says_more(facts, &verdict.causes) {
         verdict.causes.swap(0, 1);
     }
     let found = verdict.causes.first().map(blame);
@@ -168,15 +168,24 @@ fn as_large(causes: &[Cause]) -> Option<&Cause> {
 }
 
 /// True where the second cause is told before the first, which is as large within the noise: what threads certainly wait
-/// for says more than that they wait for each other.
+/// for says more than that they wait for each other, and that one thread sets the pace says more than what it, or others
+/// beside it, spend their time on.
 ///
-/// Decides: that a lock or a pool comes before a wait for other threads of about the same size.
-/// From: the two are measured alike, and only a lock or a pool has a place that the reader can change.
+/// Decides: that a lock or a pool comes before a wait for other threads of about the same size, and a thread that sets
+/// the pace before anything of about the same size but these.
+/// From: all are measured alike, and only a lock or a pool has a place that the reader can change; whatever the busy
+/// thread runs, no other thread can do it. Shown by a loader in JavaScript whose main thread parses and collects garbage.
 /// Wrong if: the threads wait for each other because one of them computes, and the lock is only where it hands on.
-fn second_says_more(causes: &[Cause]) -> bool {
-    let waits = |cause: &Cause, why| describe(cause.id).is_some_and(|meta| meta.claims(LineId::Blocked(why)));
-    let vague = causes.first().is_some_and(|first| waits(first, Why::Condition));
-    vague && as_large(causes).is_some_and(|second| waits(second, Why::Lock) || waits(second, Why::Pool))
+fn second_says_more(facts: &Facts<'_, '_>, causes: &[Cause]) -> bool {
+    let (Some(first), Some(second)) = (causes.first(), as_large(causes)) else { return false };
+    let claims = |cause: &Cause, id| describe(cause.id).is_some_and(|meta| meta.claims(id));
+    let holds = |cause: &Cause| [Why::Lock, Why::Pool].into_iter().any(|why| claims(cause, LineId::Blocked(why)));
+    let vague = claims(first, LineId::Blocked(Why::Condition));
+    let paced = || facts.ledgers.iter().any(|l| l.account.threads == second.threads && l.pace.is_some());
+    match vague {
+        true => holds(second),
+        false => !holds(first) && claims(second, LineId::Paced) && paced(),
+    }
 }
 
 /// The first sentence: how fast it is at the thread count that the verdict is about.
