@@ -24,7 +24,7 @@ const ALONE_SHARE: f64 = 0.95;
 /// Decides: how many samples a function needs before it can be called serial.
 /// From: statistics: with 10 samples, a function that runs beside others half of the time looks alone in one of a
 /// thousand cases.
-/// Shown by: `serial_phase` of `tests/acquitted.rs`, which thins samples out to as little as a hundredth.
+/// Shown by: `serial_phase` of `tests/verdict/acquitted.rs`, which thins samples out to as little as a hundredth.
 /// Wrong if: a function runs alone nine times in ten, and beside others the rest of the time: ten samples often miss
 /// the rest.
 const FEWEST_SAMPLES: u64 = 10;

@@ -18,7 +18,7 @@ use recording::tables::{Run, State, Thread};
 /// From: programs start their clock within a thread's creation of the first worker's start. In 15 sweeps (C++, Java,
 /// Python, Rust, Go; the machine six times overloaded), rate × life of the workers agreed within 1.7 % from one count
 /// to the other, in 13 of them within 0.7 %; rate × wall time of the same timed runs differed by 3 to 15 %.
-/// Shown by: `tests/window.rs`.
+/// Shown by: `tests/model/window.rs`.
 /// Wrong if: a program's clock starts well before or after its workers: then neither of them fits, and the answer says
 /// so.
 const FITS: f64 = 0.02;
@@ -27,7 +27,7 @@ const FITS: f64 = 0.02;
 ///
 /// Decides: how far rate × wall time of short runs may differ when the printed rate refers to the whole run.
 /// From: starting a process with a few libraries took 1 to 3 ms in the timed runs of the lab.
-/// Shown by: `tests/window.rs`.
+/// Shown by: `tests/model/window.rs`.
 /// Wrong if: the dynamic loader alone takes longer, and by how much differs from run to run.
 const PROCESS: f64 = 0.005;
 
@@ -53,26 +53,26 @@ const MOST: f64 = 0.75;
 ///
 /// Decides: which stretches of the runs can be the part that the printed rate refers to.
 /// From: chosen: the smallest difference that [`FITS`] can tell.
-/// Shown by: `tests/window.rs`.
+/// Shown by: `tests/model/window.rs`.
 /// Wrong if: a program works in parallel for less than a fiftieth of its run, and prints the rate of that part.
 const SHORTEST: f64 = 0.02;
 
 /// Decides: whether the whole run may explain the rate better than any stretch: none of them fits as well as this.
 /// From: chosen: a quarter of what counts as a fit at all; 13 of 15 sweeps were nearer than twice of it.
-/// Shown by: `tests/window.rs`.
+/// Shown by: `tests/model/window.rs`.
 /// Wrong if: a stretch fits that well by chance, and the rate is of the whole run.
 const EXACT: f64 = FITS / 4.0;
 
 /// Decides: whether the whole run then explains the rate better: it must be off by less than this share of what the best
 /// stretch is off by.
 /// From: chosen: what fits twice as well is no accident of the noise.
-/// Shown by: `tests/window.rs`.
+/// Shown by: `tests/model/window.rs`.
 /// Wrong if: the time outside the stretch is as noisy as the work: whichever fits better is then chance.
 const CLOSER: f64 = 0.5;
 
 /// Decides: which stretches fit about as well as the best one: the first kind among them is taken.
 /// From: chosen: half of what counts as a fit at all.
-/// Shown by: `tests/window.rs`.
+/// Shown by: `tests/model/window.rs`.
 /// Wrong if: a stretch of a kind that comes later is the right one, and fits better by less than that.
 const ALIKE: f64 = FITS / 2.0;
 

@@ -1,6 +1,6 @@
 //! What is known of languages, their libraries and their virtual machines: one file or folder each, behind [`Runtime`].
 //!
-//! Everything outside this folder asks the functions below and names no runtime (`tests/runtime_names.rs`). Names only
+//! Everything outside this folder asks the functions below and names no runtime (`tests/runtimes/names.rs`). Names only
 //! make an answer more precise: on most machines the C library's internal functions have none.
 //!
 //! Rooms: [`types`] what is told, [`runtime`] what each of them answers; [`function_name`] takes a function's name apart;

@@ -9,7 +9,7 @@ use crate::words::{percent, two_digits};
 ///
 /// Decides: whether `verdict.beyond` gives the causes of a count that is larger than the one that the verdict is about.
 /// From: chosen: a reader sees in the curve, without being told, that a count takes half as long again.
-/// Shown by: `tests/beyond.rs`.
+/// Shown by: `tests/verdict/beyond.rs`.
 /// Wrong if: a program is slower by less than that for a different reason: only the causes of the first count are then
 /// reported.
 const COLLAPSE: f64 = 1.5;

@@ -1,7 +1,15 @@
 //! Sketched programs, and answers as text. Each test binary uses a part of it.
 #![allow(dead_code, clippy::unwrap_used, reason = "test code")]
 
+pub(crate) mod handing;
+pub(crate) mod memory;
+pub(crate) mod no_faster;
+pub(crate) mod parked;
 pub(crate) mod rewording;
+pub(crate) mod rounds;
+pub(crate) mod server;
+pub(crate) mod slower;
+pub(crate) mod waiting;
 
 use analyze::answer::{Answer, Cause, CauseId, Condition};
 use recording::Tables;
@@ -145,6 +153,11 @@ pub(crate) fn missing(answer: &Answer, id: CauseId) -> &str {
 /// The causes that were found.
 pub(crate) fn ids(answer: &Answer) -> Vec<CauseId> {
     answer.verdict.causes.iter().map(|c| c.id).collect()
+}
+
+/// Whether nothing of the program's own was found.
+pub(crate) fn only_none(answer: &Answer) -> bool {
+    ids(answer) == [CauseId::NONE]
 }
 
 /// Half as long with two threads: nothing is lost.

@@ -224,3 +224,6 @@ fn gives_back<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>) -> bool {
             && facts.model.stacks.view(s.user_stack, true).theme == Some(Theme::Allocator)
     })
 }
+
+#[cfg(test)]
+mod sketches;

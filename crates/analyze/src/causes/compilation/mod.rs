@@ -72,3 +72,6 @@ fn condition(ledger: &Ledger<'_, '_>, lost: f64, meta: &Meta) -> Condition {
         ],
     }
 }
+
+#[cfg(test)]
+mod sketches;

@@ -432,3 +432,6 @@ fn sleepers<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, lost: (f64, f64)
         ..found(ledger, meta, lost)
     }
 }
+
+#[cfg(test)]
+mod sketches;

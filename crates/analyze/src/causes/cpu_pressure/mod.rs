@@ -104,3 +104,6 @@ fn condition(ledger: &Ledger<'_, '_>, lost: f64, clean: f64, meta: &Meta) -> Con
         ],
     }
 }
+
+#[cfg(test)]
+mod sketches;

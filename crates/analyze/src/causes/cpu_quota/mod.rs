@@ -83,3 +83,6 @@ fn condition(ledger: &Ledger<'_, '_>, lost: f64, clean: Option<f64>, meta: &Meta
         ],
     }
 }
+
+#[cfg(test)]
+mod sketches;

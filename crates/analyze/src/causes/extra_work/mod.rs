@@ -199,3 +199,6 @@ fn remedies(repeated: bool) -> Vec<String> {
     }
     remedies
 }
+
+#[cfg(test)]
+mod sketches;

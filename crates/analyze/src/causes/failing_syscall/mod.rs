@@ -131,3 +131,6 @@ fn explain<'t>(
         ..found(ledger, meta, lost)
     }])
 }
+
+#[cfg(test)]
+mod sketches;

@@ -57,3 +57,6 @@ fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
         },
     )
 }
+
+#[cfg(test)]
+mod sketches;

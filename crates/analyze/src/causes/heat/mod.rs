@@ -61,3 +61,6 @@ fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
     }
     Outcome::Nothing
 }
+
+#[cfg(test)]
+mod sketches;

@@ -407,3 +407,6 @@ fn barrier<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, lost: (f64, f64),
 fn thread_name(thread: &Thread) -> String {
     format!("thread {} ({})", thread.tid, thread.name)
 }
+
+#[cfg(test)]
+mod sketches;

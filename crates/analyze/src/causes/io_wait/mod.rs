@@ -134,3 +134,6 @@ fn remedies(kind: Why) -> Vec<String> {
     };
     list.iter().map(|r| (*r).to_owned()).collect()
 }
+
+#[cfg(test)]
+mod sketches;

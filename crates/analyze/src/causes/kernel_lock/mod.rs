@@ -206,3 +206,6 @@ fn rows<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, locks: &Locks<'t>) -
     ));
     rows
 }
+
+#[cfg(test)]
+mod sketches;

@@ -75,3 +75,6 @@ fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
     }
     Outcome::Nothing
 }
+
+#[cfg(test)]
+mod sketches;

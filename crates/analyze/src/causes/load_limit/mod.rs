@@ -185,3 +185,6 @@ const INSIDE: &str = "look at the waits of the tasks, coroutines or other servic
 fn processors(most: f64) -> String {
     if most > 1.0 { format!("{most:.0} processors") } else { "the one processor".to_owned() }
 }
+
+#[cfg(test)]
+mod sketches;

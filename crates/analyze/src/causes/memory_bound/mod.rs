@@ -105,3 +105,6 @@ fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
         )),
     }
 }
+
+#[cfg(test)]
+mod sketches;

@@ -197,3 +197,6 @@ fn summary(facts: &Facts<'_, '_>, threads: u32) -> String {
     let lost = part(ledger.own_loss());
     format!("{but}{lost} of the processor time{of} is lost, and no cause is proven; {mostly}.")
 }
+
+#[cfg(test)]
+mod sketches;

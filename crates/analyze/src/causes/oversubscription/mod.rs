@@ -140,3 +140,6 @@ fn cause(
         disproved_by: meta.disproved_by.to_owned(),
     }
 }
+
+#[cfg(test)]
+mod sketches;

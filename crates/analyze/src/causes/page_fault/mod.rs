@@ -87,3 +87,6 @@ fn rows<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>) -> Vec<Evidence> {
     }
     rows
 }
+
+#[cfg(test)]
+mod sketches;

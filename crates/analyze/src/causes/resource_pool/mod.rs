@@ -7,8 +7,6 @@
 //! May import: `account`, `answer`, `facts`, `model`, `runtimes`, `shared`, `recording`.
 
 mod tell;
-#[cfg(test)]
-mod tests;
 
 use crate::account::lines::Why;
 use crate::account::{Ledger, LineId};
@@ -127,3 +125,6 @@ fn unseen(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>) -> Option<String> {
         )
     })
 }
+
+#[cfg(test)]
+mod sketches;

@@ -75,7 +75,7 @@ fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
 /// task, for goroutines that have ended).
 /// From: twice the samples that a function needs to be known to run alone (`account::serial_code`), because one
 /// function may have only half of them.
-/// Shown by: `tests/acquitted.rs`.
+/// Shown by: `tests/verdict/acquitted.rs`.
 /// Wrong if: the code that runs alone is spread over more than two functions without a common caller.
 const TOLD_BY: u64 = 20;
 
@@ -285,3 +285,6 @@ fn remedies(phase: &Phase) -> Vec<String> {
     };
     list.iter().map(|r| (*r).to_owned()).collect()
 }
+
+#[cfg(test)]
+mod sketches;

@@ -123,3 +123,6 @@ fn of_each(all: &Requests, service: &ServiceReplies) -> String {
         false => String::new(),
     }
 }
+
+#[cfg(test)]
+mod sketches;

@@ -188,3 +188,6 @@ fn rows<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, loops: &[&Waiting<'_
     }
     rows
 }
+
+#[cfg(test)]
+mod sketches;

@@ -53,3 +53,6 @@ fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
     }
     Outcome::Nothing
 }
+
+#[cfg(test)]
+mod sketches;

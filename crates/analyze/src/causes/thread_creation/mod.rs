@@ -119,3 +119,6 @@ fn rows<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, count: usize) -> Vec
     }
     rows
 }
+
+#[cfg(test)]
+mod sketches;

@@ -408,3 +408,6 @@ fn releaser(facts: &Facts<'_, '_>, traced: &Traced<'_>, group: &Group<'_, '_>) -
     let (site, blocked) = by_weight(releases).into_iter().next()?;
     Some(evidence(format!("blocked time ended by a release in {site}"), blocked * 1e-9, Unit::Seconds, "wakes"))
 }
+
+#[cfg(test)]
+mod sketches;

@@ -1,0 +1,4 @@
+//! Sketches of threads that wait for work.
+
+mod pausing;
+mod stages;

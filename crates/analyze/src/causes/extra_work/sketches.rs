@@ -1,0 +1,4 @@
+//! Sketches of work that one thread does not have.
+
+mod calls;
+mod code;

@@ -1,0 +1,179 @@
+//! User-space code that takes more time with more threads: what can be said, and what stays open.
+
+#![allow(clippy::unwrap_used, reason = "test code")]
+
+use crate::answer::CauseId;
+use crate::common::slower::*;
+use crate::common::*;
+use recording::Tables;
+use recording::synthetic::{RunSketch, Sketch, ms};
+
+/// A single thread runs `build` for half a second, each of two threads for `two` milliseconds, each of four for `four`;
+/// the rest is shared. Two processors.
+fn each_builds(two: u64, four: u64) -> Tables {
+    let place = |i: u64| format!("build@app app.c:{} < work@app app.c:9", 100 + i % 60);
+    let traced = |threads: u64, each: u64| {
+        move |run: &mut RunSketch<'_>| {
+            for name in ["a", "b", "c", "d"].into_iter().take(threads as usize) {
+                let mut thread = run.thread(name);
+                for i in 0..each {
+                    thread = thread.runs(ms(1), &place(i));
+                    if threads > 2 {
+                        thread = thread.runnable(ms(1));
+                    }
+                }
+                thread.runs(ms(400 / threads), WORK);
+            }
+        }
+    };
+    let wall = |threads: f64, each: f64| (0.4 + threads * each) / 2.0;
+    let [two_seconds, four_seconds] = [two, four].map(|each| each as f64 / 1000.0);
+    Sketch::new(2)
+        .clean(1, &around(0.9))
+        .clean_cpu(2, &around(wall(2.0, two_seconds)), &around(0.4 + 2.0 * two_seconds))
+        .clean_cpu(4, &around(wall(4.0, four_seconds)), &around(0.4 + 4.0 * four_seconds))
+        .traced(1, traced(1, 500))
+        .traced(2, traced(2, two))
+        .traced(4, traced(4, four))
+        .tables()
+}
+
+/// The same, with the time of `build` spent in the functions that it calls.
+fn in_callees(tables: &Tables) -> Tables {
+    let mut tables = tables.clone();
+    let build = tables.frames.iter().find(|f| f.function.as_deref() == Some("build")).unwrap().clone();
+    let outer = recording::FrameId(9000);
+    let called: Vec<_> =
+        tables.frames.iter().filter(|f| f.function.as_deref() == Some("build")).map(|f| f.frame).collect();
+    for frame in tables.frames.iter_mut().filter(|f| called.contains(&f.frame)) {
+        frame.function = Some(format!("part_{}", frame.line.unwrap_or(0) % 7));
+    }
+    tables.frames.push(recording::tables::Frame { frame: outer, ..build });
+    // `work` calls `build`, which calls the parts.
+    let parts: Vec<_> =
+        tables.stacks.iter().filter(|s| called.contains(&s.frame)).map(|s| (s.stack, s.parent)).collect();
+    for (nth, (stack, parent)) in parts.into_iter().enumerate() {
+        let between = recording::StackId(9000 + nth as u32);
+        tables.stacks.push(recording::tables::Stack { stack: between, parent, frame: outer, truncated: false });
+        tables.stacks.iter_mut().find(|s| s.stack == stack).unwrap().parent = Some(between);
+    }
+    tables
+}
+
+mod positive {
+    use super::*;
+
+    #[test]
+    fn a_large_function_that_one_thread_does_not_run_is_extra_work() {
+        let answer = answer_for(&slower("merge", 120, true));
+        assert_balanced(&answer);
+        let cause = found(&answer, CauseId::EXTRA_WORK).unwrap();
+        assert!(cause.summary.starts_with("merge (app.c:"), "{}", cause.summary);
+        assert!((cause.lost_seconds - 1.0).abs() < 0.05, "{cause:?}");
+    }
+
+    #[test]
+    fn more_instructions_in_a_large_function_are_extra_work() {
+        let answer = answer_for(&counted(slower("scan", 120, false), [1_000_000, 1_900_000], [1000, 5000]));
+        assert_eq!(ids(&answer), [CauseId::EXTRA_WORK], "{:#?}", answer.verdict);
+        // In a loop that may just wait, more instructions prove nothing.
+        let answer = answer_for(&counted(slower("spin", 3, false), [1_000_000, 1_900_000], [1000, 5000]));
+        assert_eq!(ids(&answer), [CauseId::NONE], "{:#?}", answer.verdict);
+    }
+
+    #[test]
+    fn repeated_work_is_told_by_the_function_that_holds_it_all() {
+        let answer = answer_for(&in_callees(&each_builds(500, 500)));
+        let cause = found(&answer, CauseId::EXTRA_WORK).unwrap_or_else(|| panic!("{:#?}", answer.verdict));
+        assert!(cause.summary.starts_with("Each thread does all of build"), "{}", cause.summary);
+        let answer = answer_for(&in_callees(&each_builds(500, 250)));
+        assert!(found(&answer, CauseId::EXTRA_WORK).is_none(), "{:#?}", answer.verdict);
+    }
+
+    #[test]
+    fn work_that_each_thread_repeats_is_told_without_counters() {
+        let answer = answer_for(&each_builds(500, 500));
+        let cause = found(&answer, CauseId::EXTRA_WORK).unwrap_or_else(|| panic!("{:#?}", answer.verdict));
+        assert!(cause.summary.starts_with("Each thread does all of build"), "{}", cause.summary);
+    }
+}
+
+mod near_miss {
+    use super::*;
+
+    #[test]
+    fn a_small_loop_that_one_thread_does_not_run_may_only_wait() {
+        let answer = answer_for(&slower("until_ready", 3, true));
+        assert_eq!(ids(&answer), [CauseId::NONE], "{:#?}", answer.verdict);
+        for id in [
+            CauseId::EXTRA_WORK,
+            CauseId::SPIN_WAIT,
+            CauseId::FALSE_SHARING,
+            CauseId::TRUE_SHARING,
+            CauseId::MEMORY_BOUND,
+        ] {
+            assert!(missing(&answer, id).contains("most in until_ready"), "{}", missing(&answer, id));
+        }
+    }
+
+    #[test]
+    fn what_one_thread_has_nearly_all_of_is_not_repeated() {
+        let mut tables = each_builds(500, 500);
+        let runs: Vec<_> = tables.traces.iter().map(|t| t.run).collect();
+        for run in runs {
+            let Some(first) = tables.samples.iter().find(|s| s.run == run).map(|s| s.thread) else { continue };
+            tables.samples.iter_mut().filter(|s| s.run == run).for_each(|s| s.thread = first);
+        }
+        let answer = answer_for(&tables);
+        assert!(found(&answer, CauseId::EXTRA_WORK).is_none(), "{:#?}", answer.verdict);
+        assert!(answer.verdict.unsure.iter().any(|u| u.id == CauseId::EXTRA_WORK), "{:#?}", answer.verdict);
+    }
+
+    #[test]
+    fn what_grows_with_the_processors_only_may_be_memory_and_is_not_called_repeated() {
+        // First, each of four threads takes half as long as each of two. Second, two are so much slower that each of four
+        // takes nearly as long as a single thread.
+        for (two, four) in [(500, 250), (750, 420)] {
+            let answer = answer_for(&each_builds(two, four));
+            assert!(found(&answer, CauseId::EXTRA_WORK).is_none(), "{:#?}", answer.verdict);
+        }
+        let answer = answer_for(&each_builds(500, 250));
+        assert!(found(&answer, CauseId::EXTRA_WORK).is_none(), "{:#?}", answer.verdict);
+        assert!(answer.verdict.unsure.iter().any(|u| u.id == CauseId::EXTRA_WORK), "{:#?}", answer.verdict);
+    }
+}
+
+mod clean {
+    use super::*;
+
+    #[test]
+    fn code_that_takes_no_more_time_clears_them_all() {
+        let answer = answer_for(
+            &with_base(halved(), WORK)
+                .traced(2, |run| {
+                    run.thread("a").runs(ms(500), WORK);
+                    run.thread("b").runs(ms(500), WORK);
+                })
+                .tables(),
+        );
+        for id in [
+            CauseId::EXTRA_WORK,
+            CauseId::SPIN_WAIT,
+            CauseId::FALSE_SHARING,
+            CauseId::TRUE_SHARING,
+            CauseId::MEMORY_BOUND,
+        ] {
+            assert!(answer.verdict.clear.contains(&id), "{id:?}: {:#?}", answer.verdict);
+        }
+    }
+}
+
+#[test]
+fn where_instructions_are_counted_and_do_not_grow_nothing_is_repeated() {
+    let mut tables = each_builds(500, 500);
+    for run in &mut tables.runs {
+        run.instructions = Some(1_000_000);
+    }
+    let answer = answer_for(&tables);
+    assert!(found(&answer, CauseId::EXTRA_WORK).is_none(), "{:#?}", answer.verdict);
+}

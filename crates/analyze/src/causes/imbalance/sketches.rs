@@ -1,0 +1,5 @@
+//! Sketches of unequal shares.
+
+mod ends;
+mod meeting;
+mod pools;

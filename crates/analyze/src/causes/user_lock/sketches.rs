@@ -1,0 +1,7 @@
+//! Sketches of locks.
+
+mod parking;
+mod placed;
+mod queues;
+mod styles;
+mod whole_answers;

@@ -1,0 +1,201 @@
+//! Which lock it is and where: by waits, by code, by the call. And what looks like a lock.
+
+#![allow(clippy::unwrap_used, reason = "test code")]
+
+use crate::answer::CauseId;
+use crate::common::handing::*;
+use crate::common::*;
+use recording::Tables;
+use recording::synthetic::{FUTEX, Sketch, ms, us};
+
+/// The same lock, with `slept` milliseconds in which two threads sleep for a writer, and a tenth of that for readers.
+fn read_and_rarely_written(slept: u64) -> Tables {
+    let take = "pthread_rwlock_rdlock@libc.so.6 < look_up@app app.c:12";
+    let write = "pthread_rwlock_wrlock@libc.so.6 < update@app app.c:40";
+    Sketch::new(2)
+        .clean(1, &around(1.0))
+        .clean_cpu(2, &around(1.0), &around(2.0 - 0.002 * slept as f64))
+        .traced(1, |run| {
+            run.thread("a").runs(ms(1000), "work@app app.c:5");
+        })
+        .traced(2, |run| {
+            for (name, other) in [("a", "b"), ("b", "a")] {
+                let thread = run.thread(name).runs(ms(500), "work@app app.c:5").runs(ms(500 - slept), take);
+                thread.locks(0x100, us(100 * slept), take, other).locks(0x100, us(900 * slept), write, other);
+            }
+        })
+        .tables()
+}
+
+mod positive {
+    use super::*;
+
+    #[test]
+    fn many_locks_of_one_make_are_one_cause() {
+        let wait = "?@libc.so.6 < pthread_mutex_lock@libc.so.6 < bucket_add@table hash.c:88 < run@table hash.c:120";
+        let tables = Sketch::new(2)
+            .clean(1, &around(1.0))
+            .clean_cpu(2, &around(1.0), &around(1.0))
+            .traced(1, |run| {
+                run.thread("a").runs(ms(1000), RANDOM.work);
+            })
+            .traced(2, |run| {
+                for (name, other) in [("a", "b"), ("b", "a")] {
+                    let mut thread = run.thread(name);
+                    for i in 0..100_u64 {
+                        let at = 0x1000 + 64 * (i % 20);
+                        thread = match (i % 2 == 0) == (name == "a") {
+                            true => thread.runs(ms(10), "bucket_add@table hash.c:90"),
+                            false => thread.locks(at, ms(10) - us(5), wait, other).runnable(us(5)),
+                        };
+                    }
+                }
+            })
+            .tables();
+        let answer = answer_for(&tables);
+        assert_balanced(&answer);
+        let ours: Vec<_> = answer.verdict.causes.iter().filter(|c| c.id == CauseId::USER_LOCK).collect();
+        assert_eq!(ours.len(), 1);
+        let culprit = ours[0].culprit.as_ref().unwrap();
+        assert_eq!((culprit.function.as_deref(), culprit.line, &culprit.object), (Some("bucket_add"), Some(88), &None));
+    }
+
+    #[test]
+    fn a_static_program_without_symbols_is_named_by_the_address_of_the_call() {
+        let answer = answer_for(&handing_over("?@app a:1 < ?@app a:2 < ?@app a:3 < ?@app a:4"));
+        let cause = found(&answer, CauseId::USER_LOCK).unwrap();
+        let culprit = cause.culprit.as_ref().unwrap();
+        assert_eq!((culprit.function.as_deref(), culprit.module.as_str()), (None, "app"));
+        assert_eq!(culprit.line, Some(3), "the lock's own two frames are skipped");
+    }
+
+    #[test]
+    fn the_release_that_ended_the_waiting_is_named() {
+        let mut tables = handing_over(RANDOM.wait);
+        let release = tables.samples.last().and_then(|s| s.user_stack);
+        tables.wakes.iter_mut().for_each(|w| w.waker_stack = release);
+        let answer = answer_for(&tables);
+        let evidence = &found(&answer, CauseId::USER_LOCK).unwrap().evidence;
+        let row = evidence.iter().find(|e| e.source == "wakes").unwrap();
+        assert!(row.what.contains("simulate (birthday.c:45)") && row.value > 0.9, "{row:?}");
+    }
+
+    #[test]
+    fn threads_that_spin_for_a_lock_are_seen_by_samples() {
+        let spin = "pthread_spin_lock@libc.so.6 < push@app app.c:12";
+        let tables = Sketch::new(2)
+            .clean(1, &around(1.0))
+            .clean(2, &around(1.0))
+            .traced(1, |run| {
+                run.thread("a").runs(ms(1000), "work@app app.c:5");
+            })
+            .traced(2, |run| {
+                run.thread("a").runs(ms(500), "work@app app.c:5").runs(ms(500), spin);
+                run.thread("b").runs(ms(500), spin).runs(ms(500), "work@app app.c:5");
+            })
+            .tables();
+        let answer = answer_for(&tables);
+        assert_balanced(&answer);
+        let cause = found(&answer, CauseId::USER_LOCK).unwrap();
+        let culprit = cause.culprit.as_ref().unwrap();
+        assert_eq!((culprit.function.as_deref(), culprit.line), (Some("push"), Some(12)));
+    }
+
+    /// Readers of a read-write lock never sleep for each other, but its cache line moves between them. They take and
+    /// release it in one function.
+    #[test]
+    fn taking_and_releasing_a_lock_in_one_function_is_one_cause() {
+        let take = "pthread_rwlock_rdlock@libc.so.6 < look_up@app app.c:12";
+        let release = "pthread_rwlock_unlock@libc.so.6 < look_up@app app.c:14";
+        let tables = Sketch::new(2)
+            .clean(1, &around(1.0))
+            .clean(2, &around(1.0))
+            .traced(1, |run| {
+                run.thread("a").runs(ms(1000), "work@app app.c:5");
+            })
+            .traced(2, |run| {
+                for name in ["a", "b"] {
+                    run.thread(name).runs(ms(500), "work@app app.c:5").runs(ms(300), take).runs(ms(200), release);
+                }
+            })
+            .tables();
+        let answer = answer_for(&tables);
+        assert_eq!(ids(&answer), [CauseId::USER_LOCK], "{:#?}", answer.verdict);
+        let cause = &answer.verdict.causes[0];
+        assert!(cause.share > 0.9, "{cause:?}");
+        assert!(cause.summary.contains("nobody sleeps"), "{}", cause.summary);
+    }
+
+    #[test]
+    fn a_lock_that_costs_code_is_placed_by_its_code_and_not_by_the_few_waits() {
+        let first = |slept: u64| {
+            let answer = answer_for(&read_and_rarely_written(slept));
+            let cause = found(&answer, CauseId::USER_LOCK).unwrap_or_else(|| panic!("{:#?}", answer.verdict)).clone();
+            (cause.culprit.unwrap().function.unwrap(), cause.summary)
+        };
+        let (place, summary) = first(5);
+        assert!(place == "look_up" && summary.contains("hardly anybody sleeps"), "{place}: {summary}");
+        let (place, summary) = first(200);
+        assert!(place == "update" && !summary.contains("hardly anybody sleeps"), "{place}: {summary}");
+    }
+}
+
+mod near_miss {
+    use super::*;
+
+    #[test]
+    fn many_futex_calls_without_waiting_are_no_loss() {
+        let mut tables = repaired();
+        for syscall in tables.threads.iter().map(|t| (t.run, t.thread)).collect::<Vec<_>>() {
+            let (run, thread) = syscall;
+            let name = "futex".to_owned();
+            tables.syscalls.push(recording::tables::Syscall { run, thread, number: FUTEX, name, count: 9_000_000 });
+        }
+        let answer = answer_for(&tables);
+        assert!(only_none(&answer) && answer.verdict.clear.contains(&CauseId::USER_LOCK));
+    }
+
+    #[test]
+    fn a_futex_of_unknown_purpose_stays_unexplained_and_unsure() {
+        let mut tables = handing_over("?@libc.so.6 < work@app app.c:3");
+        tables.waits.iter_mut().for_each(|w| w.expected = Some(1));
+        let answer = answer_for(&tables);
+        assert_balanced(&answer);
+        assert!(only_none(&answer));
+        assert!(answer.account[1].unexplained > 0.9, "{:?}", answer.account[1]);
+        assert!(missing(&answer, CauseId::USER_LOCK).contains("purpose"));
+        let told = |w: &&String| w.contains("% of the processor time with 2 threads stays unexplained (among it: ");
+        let warning = answer.warnings.iter().find(told).unwrap();
+        assert!(warning.contains("unknown purpose"), "{warning}");
+        // The evidence is from the count that has the loss.
+        let none = &answer.verdict.causes[0];
+        let lost = none.evidence.iter().find(|e| e.what == "processor time lost with 2 threads").unwrap();
+        assert!(none.threads == 2 && lost.unit == crate::answer::Unit::Share && lost.value > 0.4, "{none:?}");
+    }
+
+    #[test]
+    fn lock_code_in_place_of_condition_code_is_no_lock() {
+        let lock = "pthread_mutex_lock@libc.so.6 < pop@app queue.c:47 < work@app app.c:9";
+        let condition = "pthread_cond_wait@libc.so.6 < pop@app queue.c:49 < work@app app.c:9";
+        let tables = |before: &str| {
+            Sketch::new(2)
+                .clean(1, &around(1.0))
+                .clean_cpu(2, &around(0.6), &around(1.0))
+                .traced(1, |run| {
+                    run.thread("a").runs(ms(600), "work@app app.c:5").runs(ms(400), before);
+                })
+                .traced(2, |run| {
+                    main_joins(run, ms(600));
+                    run.thread("a").runs(ms(400), "work@app app.c:5").runs(ms(200), lock);
+                    run.thread("b").runs(ms(200), "work@app app.c:5").runs(ms(200), lock);
+                })
+                .tables()
+        };
+        let answer = answer_for(&tables(condition));
+        assert_balanced(&answer);
+        assert!(found(&answer, CauseId::USER_LOCK).is_none(), "{:#?}", answer.verdict);
+        // Near miss: it takes the place of the program's own work.
+        let answer = answer_for(&tables("work@app app.c:5"));
+        assert!(found(&answer, CauseId::USER_LOCK).is_some(), "{:#?}", answer.verdict);
+    }
+}
