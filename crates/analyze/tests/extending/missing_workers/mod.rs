@@ -1,9 +1,13 @@
 //! `missing-workers`: the program starts fewer threads than it was asked for. The example of `docs/extending.md`.
 
+mod sketches;
+
+use analyze::account::Ledger;
+use analyze::account::lines::{LineId, Shape};
 use analyze::answer::{Cause, CauseId, Unit};
-use analyze::causes::shared::{UNSEEN, evidence, found};
+use analyze::causes::shared::{UNSEEN, by_lines, evidence, found};
 use analyze::causes::{Meta, NO_PLACES, Outcome, Removal, Standing};
-use analyze::facts::{Facts, has_loss};
+use analyze::facts::Facts;
 
 /// The cause.
 pub(crate) const META: Meta = Meta {
@@ -14,7 +18,10 @@ pub(crate) const META: Meta = Meta {
     why: "Processors stay idle that a thread could have used.",
     example: "An option that the program caps at the number of input files.",
     disproved_by: "Count the threads of a run, with ps -L: if there are as many as asked for, they are not missing.",
-    lines: |_| None,
+    lines: |id| match id {
+        LineId::Shape(Shape::TooFew) => Some("threads that never started"),
+        _ => None,
+    },
     hides_in: &[],
     standing: Standing::Defect,
     places: NO_PLACES,
@@ -24,21 +31,25 @@ pub(crate) const META: Meta = Meta {
     judge,
 };
 
+/// Found where the line that it claims is a significant loss and `explain` can tell it; clear where it is none.
 fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
-    if facts.ledgers.is_empty() {
-        return Outcome::Unsure("no run was observed: how many threads it starts is not known".to_owned());
+    by_lines(facts, meta, explain)
+}
+
+fn explain<'t>(
+    _: &Facts<'_, 't>,
+    ledger: &Ledger<'_, 't>,
+    lost: (f64, f64),
+    meta: &Meta,
+) -> Result<Vec<Cause>, String> {
+    let (asked, ran) = (ledger.account.threads, ledger.traced.threads.len());
+    if ran >= asked as usize {
+        return Err("as many threads as it was asked for were there: why so few had work is not known".to_owned());
     }
-    let short = |asked: u32, ran: usize| ran < asked as usize;
-    let few = facts.in_order().into_iter().find(|l| has_loss(l) && short(l.account.threads, l.traced.threads.len()));
-    let Some(ledger) = few else {
-        return Outcome::Clear("every run that lost time had as many threads as it was asked for".to_owned());
-    };
-    let (asked, ran) = (ledger.account.threads, ledger.traced.threads.len() as f64);
-    let lost = ledger.loss * (1.0 - ran / f64::from(asked));
-    Outcome::Found(vec![Cause {
+    Ok(vec![Cause {
         summary: format!("The program runs {ran} threads where it was asked for {asked}."),
-        evidence: vec![evidence("threads in the observed run", ran, Unit::Of("threads"), "threads")],
+        evidence: vec![evidence("threads in the observed run", ran as f64, Unit::Of("threads"), "threads")],
         remedies: vec!["look for a limit in the program: files, connections, a configured maximum".to_owned()],
-        ..found(ledger, meta, (lost, 0.0))
+        ..found(ledger, meta, lost)
     }])
 }
