@@ -1,0 +1,10 @@
+//! Tests that observe real programs and need root: `./dev live` runs them, one at a time.
+
+mod faults;
+mod load;
+mod names;
+mod processors;
+mod rights;
+mod sweep;
+mod trials;
+mod watch;
