@@ -1,5 +1,6 @@
 //! The sources of the workspace's crates.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use syn::{Attribute, Expr, ExprLit, Item, Lit, Meta};
@@ -67,6 +68,27 @@ pub fn sources() -> Result<Vec<Source>, String> {
     }
     mark_tests(&mut found);
     Ok(found)
+}
+
+/// How many source files each folder of the crates has, tests and examples too; folders are relative to the root.
+pub fn folder_sizes() -> Result<BTreeMap<String, usize>, String> {
+    let mut sizes = BTreeMap::new();
+    for folder in children(&root().join("crates"))? {
+        count(&folder, &mut sizes)?;
+    }
+    Ok(sizes)
+}
+
+fn count(folder: &Path, sizes: &mut BTreeMap<String, usize>) -> Result<(), String> {
+    for path in children(folder)? {
+        if path.is_dir() {
+            count(&path, sizes)?;
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let shown = folder.strip_prefix(root()).unwrap_or(folder).display().to_string();
+            *sizes.entry(shown).or_default() += 1;
+        }
+    }
+    Ok(())
 }
 
 /// The files and folders in a folder, by name.

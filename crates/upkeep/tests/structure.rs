@@ -3,14 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use syn::Item;
 use upkeep::imports::{Used, imports};
-use upkeep::tree::{Source, for_tests, sources};
+use upkeep::tree::{Source, folder_sizes, for_tests, sources};
 
 /// Most source files in a folder: with more, one cannot see them at a glance.
 const MOST_FILES: usize = 15;
-
-fn folder(source: &Source) -> String {
-    source.path.rsplit_once('/').map_or(String::new(), |(folder, _)| folder.to_string())
-}
 
 /// Fails with `help` and what was found, if anything was.
 fn none(found: &BTreeSet<String>, help: &str) {
@@ -20,11 +16,12 @@ fn none(found: &BTreeSet<String>, help: &str) {
 
 #[test]
 fn folders_are_small() {
-    let mut files: BTreeMap<String, usize> = BTreeMap::new();
-    for source in sources().expect("sources") {
-        *files.entry(folder(&source)).or_default() += 1;
-    }
-    let large = files.into_iter().filter(|(_, files)| *files > MOST_FILES).map(|(folder, _)| folder).collect();
+    let large = folder_sizes()
+        .expect("sources")
+        .into_iter()
+        .filter(|(_, files)| *files > MOST_FILES)
+        .map(|(folder, _)| folder)
+        .collect();
     none(&large, "Folders with more than 15 files: make a room of those that belong together");
 }
 
