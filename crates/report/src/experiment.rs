@@ -5,16 +5,14 @@
 //! Fields may be added, never renamed.
 
 use crate::text::sentence;
-use analyze::answer::{Answer, Cause, CurveChange, Interval, Judgement, Knee};
+use analyze::answer::{Answer, Cause, CurveChange, Interval, Knee};
+use analyze::compare::experiment::Effect;
 use recording::meta::{Counted, Machine, Shows, Tried};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// Version of the experiment's shape, "major.minor".
 pub const FORMAT: &str = "1.0";
-
-/// An interval that ends below this shows that a trial has no effect worth telling.
-const NO_EFFECT: f64 = 1.0 + analyze::statistics::MIN_SHARE;
 
 /// An experiment.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -116,8 +114,7 @@ pub struct NotMade {
 impl TrialRow {
     /// True if the program was faster by so much that it matters.
     pub fn helps(&self) -> bool {
-        self.failed.is_none()
-            && self.change.as_ref().is_some_and(|c| c.judgement == Judgement::Better && c.speed >= NO_EFFECT)
+        self.failed.is_none() && self.change.as_ref().map(Effect::from_change) == Some(Effect::Faster)
     }
 
     /// What came of it, in a few words.
@@ -126,13 +123,13 @@ impl TrialRow {
             return "does not count".to_owned();
         }
         let Some(change) = &self.change else { return "it was not run".to_owned() };
-        match (change.judgement, change.interval) {
-            _ if self.helps() => format!("faster: {}", self.proves),
-            (Judgement::Better, _) => "hardly faster".to_owned(),
-            (Judgement::Worse, _) => "slower".to_owned(),
-            (_, Some(interval)) if interval.high < NO_EFFECT => "no faster".to_owned(),
-            (_, Some(_)) => "cannot be told".to_owned(),
-            (_, None) => "too few blocks".to_owned(),
+        match Effect::from_change(change) {
+            Effect::Faster => format!("faster: {}", self.proves),
+            Effect::HardlyFaster | Effect::PerhapsFaster => "hardly faster".to_owned(),
+            Effect::Slower => "slower".to_owned(),
+            Effect::NoFaster => "no faster".to_owned(),
+            Effect::Unclear => "cannot be told".to_owned(),
+            Effect::TooFewBlocks => "too few blocks".to_owned(),
         }
     }
 }

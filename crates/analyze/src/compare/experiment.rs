@@ -98,15 +98,48 @@ pub fn judge(unchanged: &Tables, trials: &[TrialRuns<'_>], threads: u32) -> Find
     Findings { results, shows: shows.unwrap_or(Shows::Nothing), error: ERROR, preload_changes }
 }
 
+/// What a trial did to the speed of the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// The program was faster by so much that it matters.
+    Faster,
+    /// It was faster, but by less than matters.
+    HardlyFaster,
+    /// It was faster; whether by so much that it matters is open.
+    PerhapsFaster,
+    /// It was slower.
+    Slower,
+    /// If it was faster at all, then by less than matters.
+    NoFaster,
+    /// The interval includes both an effect that matters and none.
+    Unclear,
+    /// There were too few blocks for an interval.
+    TooFewBlocks,
+}
+
+impl Effect {
+    /// The effect that a change of speed is.
+    pub fn from_change(change: &CurveChange) -> Effect {
+        match (change.judgement, change.interval) {
+            (Judgement::Better, _) if change.speed >= 1.0 + LEAST_EFFECT => Effect::Faster,
+            (Judgement::Better, interval) => match interval {
+                Some(interval) if interval.high < 1.0 + LEAST_EFFECT => Effect::HardlyFaster,
+                _ => Effect::PerhapsFaster,
+            },
+            (Judgement::Worse, _) => Effect::Slower,
+            (Judgement::Unclear, Some(interval)) if interval.high < 1.0 + LEAST_EFFECT => Effect::NoFaster,
+            (Judgement::Unclear, Some(_)) => Effect::Unclear,
+            (Judgement::Unclear, None) => Effect::TooFewBlocks,
+        }
+    }
+}
+
 fn says(aim: Aim, change: &CurveChange) -> Shows {
-    let faster = change.judgement == Judgement::Better && change.speed >= 1.0 + LEAST_EFFECT;
-    // A program that became slower pays for what replaced the cause; that says nothing about the cause.
-    let no_faster = change.judgement != Judgement::Worse
-        && change.interval.is_some_and(|interval| interval.high < 1.0 + LEAST_EFFECT);
-    match aim {
-        Aim::Removes | Aim::Eases if faster => Shows::Confirms,
-        Aim::EasesSeveral if faster => Shows::Supports,
-        Aim::Removes if no_faster => Shows::Refutes,
+    match (aim, Effect::from_change(change)) {
+        (Aim::Removes | Aim::Eases, Effect::Faster) => Shows::Confirms,
+        (Aim::EasesSeveral, Effect::Faster) => Shows::Supports,
+        // A program that became slower pays for what replaced the cause; that says nothing about the cause.
+        (Aim::Removes, Effect::NoFaster | Effect::HardlyFaster) => Shows::Refutes,
         _ => Shows::Nothing,
     }
 }
