@@ -13,6 +13,28 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Wrong if: more than twenty functions each grow a little, and what they have in common shows only in those left out.
 const MOST: usize = 20;
 
+/// Seconds that samples stand for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SampledSeconds {
+    /// All of them.
+    pub seconds: f64,
+    /// How many one sample stands for.
+    pub each: f64,
+}
+
+impl SampledSeconds {
+    /// The standard error of n samples is √n; s seconds at `each` seconds a sample are s / each samples.
+    fn variance(self) -> f64 {
+        self.seconds * self.each
+    }
+}
+
+/// True when two runs differ by more than the error of sampling (95 %).
+pub fn differ(now: SampledSeconds, baseline: SampledSeconds) -> bool {
+    let change = now.seconds - baseline.seconds;
+    change.abs() > NORMAL_95 * (now.variance() + baseline.variance()).sqrt()
+}
+
 /// Functions, locks, system calls and losses at each traced count, those that grow most first. Empty for fewer than two
 /// counts. What grows by less than its sampling error is left out.
 pub fn growth(facts: &Facts<'_, '_>) -> Vec<Growth> {

@@ -10,15 +10,13 @@ use crate::show::functions::{functions, lines, seconds_per_sample};
 use crate::show::view::Cell;
 use crate::show::{Pick, View};
 use analyze::Analysis;
+use analyze::growth::{SampledSeconds, differ};
 
 /// Rows of each table.
 const MOST_ROWS: usize = 40;
 /// Columns of the own time and of the base's own time in the views of functions and lines.
 const OWN: usize = 2;
 const BASE: usize = 5;
-const GROWTH: usize = 6;
-/// Standard errors within which 95 % of chance changes lie (normal distribution).
-const ERRORS: f64 = 1.96;
 
 /// What the section is called, in the page and in its address.
 pub(super) fn title(analysis: &Analysis<'_, '_>) -> (&'static str, &'static str) {
@@ -85,13 +83,9 @@ pub(super) fn section(analysis: &Analysis<'_, '_>) -> Option<String> {
     Some(m.into_html())
 }
 
-/// Whether a row's growth lies within the error of sampling. The standard error of n samples is √n. A time of `s`
-/// seconds at `each` seconds per sample has s / each samples, so the error of the difference is √(s·each + s'·each').
+/// True for a row whose growth may come from sampling alone. `each`, `each_base`: seconds that one sample stands for.
 fn is_noise(row: &[Cell], each: f64, each_base: f64) -> bool {
-    let seconds = |i: usize| match row.get(i) {
-        Some(Cell::Seconds(s) | Cell::Change(s)) => *s,
-        _ => 0.0,
-    };
-    let (own, base, growth) = (seconds(OWN), seconds(BASE), seconds(GROWTH));
-    growth.abs() < ERRORS * (own * each + base * each_base).sqrt()
+    let seconds = |i: usize| if let Some(Cell::Seconds(s)) = row.get(i) { *s } else { 0.0 };
+    let sampled = |i, each| SampledSeconds { seconds: seconds(i), each };
+    !differ(sampled(OWN, each), sampled(BASE, each_base))
 }

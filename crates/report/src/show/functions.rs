@@ -3,8 +3,8 @@
 use super::pick::{Pick, overlap};
 use super::view::{Cell, View, column};
 use crate::observed::Observed;
+use analyze::growth::{SampledSeconds, differ};
 use analyze::model::Traced;
-use analyze::statistics::NORMAL_95;
 use recording::StackId;
 use recording::tables::{Mode, State};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -162,11 +162,7 @@ fn table(
     let now = spent(observed, pick, by_line);
     let before = base.as_ref().map(|b| spent(b, Pick::default(), by_line));
     let all: f64 = now.by.values().map(|s| s.0).sum();
-    // Growth smaller than the sampling error cannot be told from noise.
     let each = [seconds_per_sample(observed), base.as_ref().map_or(0.0, seconds_per_sample)];
-    let variance = |spent: &Spent, key: &FunctionKey, each: f64| {
-        spent.samples.get(key).copied().unwrap_or(0) as f64 * each.powi(2)
-    };
     let mut rows: Vec<((u8, f64), Vec<Cell>)> = Vec::new();
     let mut names: BTreeSet<&FunctionKey> = now.by.keys().collect();
     names.extend(before.iter().flat_map(|b| b.by.keys()));
@@ -174,11 +170,13 @@ fn table(
         let (own, total) = now.by.get(key).copied().unwrap_or_default();
         let was = before.as_ref().map(|b| b.by.get(key).copied().unwrap_or_default().0);
         let samples = now.samples.get(key).copied().unwrap_or(0);
-        let noise = before.as_ref().map_or(0.0, |before| variance(before, key, each[1]));
-        let noise = (noise + variance(&now, key, each[0])).sqrt();
+        let grows = |was: f64| {
+            let sampled = |seconds, each| SampledSeconds { seconds, each };
+            own > was && differ(sampled(own, each[0]), sampled(was, each[1]))
+        };
         let place = match was {
             None => (0, own),
-            Some(was) if own - was > NORMAL_95 * noise => (0, own - was),
+            Some(was) if grows(was) => (0, own - was),
             // Functions that only call others are the least interesting.
             Some(was) if own > 0.0 || was > 0.0 => (1, own),
             Some(_) => (2, total),
