@@ -5,7 +5,7 @@
 //! Fields may be added, never renamed. The terminal and the page show it.
 
 use crate::words;
-use analyze::answer::{Answer, CauseId, Knee, Point, Verdict};
+use analyze::answer::{Answer, Knee, Point, Verdict};
 use analyze::compare::blocks::Ratio;
 use recording::meta::{Counted, Machine};
 use serde::{Deserialize, Serialize};
@@ -184,7 +184,7 @@ impl Case {
             return "not observed".to_owned();
         }
         match self.verdict.causes.first() {
-            Some(cause) if cause.id != CauseId::NONE => {
+            Some(cause) if cause.is_found() => {
                 format!("{} {}", cause.id.name(), words::percent(cause.share))
             }
             _ if self.verdict.unsure.is_empty() => "none".to_owned(),

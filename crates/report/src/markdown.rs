@@ -10,7 +10,7 @@ use crate::pair::Pair;
 use crate::prediction;
 use crate::text::{harmless, sentence};
 use crate::words;
-use analyze::answer::{Answer, Cause, CauseId, Comparison, CurveChange, Judgement, Point, Setup};
+use analyze::answer::{Answer, Cause, Comparison, CurveChange, Judgement, Point, Setup};
 use analyze::prediction::Prediction;
 use std::io::{self, Write};
 
@@ -33,7 +33,7 @@ pub fn render(answer: &Answer, out: &mut impl Write) -> io::Result<()> {
     for condition in &answer.verdict.machine {
         writeln!(out, "**The machine:** {}.\n", prose(condition.summary.trim_end_matches('.')))?;
     }
-    let causes = || answer.verdict.causes.iter().filter(|cause| cause.id != CauseId::NONE);
+    let causes = || answer.verdict.found();
     if answer.verdict.only_small_losses() {
         writeln!(out, "Small losses:\n")?;
     }

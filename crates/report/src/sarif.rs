@@ -22,7 +22,7 @@ const ROOT: &str = "SRCROOT";
 /// # Errors
 /// When `out` cannot be written.
 pub fn render(answer: &Answer, root: &Path, out: &mut impl Write) -> io::Result<()> {
-    let causes: Vec<&Cause> = answer.verdict.causes.iter().filter(|cause| cause.id != CauseId::NONE).collect();
+    let causes: Vec<&Cause> = answer.verdict.found().collect();
     let mut ids: Vec<CauseId> = causes.iter().map(|cause| cause.id).collect();
     ids.sort();
     ids.dedup();

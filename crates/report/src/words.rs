@@ -333,7 +333,7 @@ fn rounded(value: f64, decimals: i32) -> String {
 /// The number that people see of a cause, from its place in the verdict: `none`, which comes first where a program
 /// scales, has none.
 pub(crate) fn cause_number(answer: &Answer, at: usize) -> usize {
-    let unnumbered = answer.verdict.causes.iter().take(at).filter(|cause| cause.id == CauseId::NONE).count();
+    let unnumbered = answer.verdict.causes.iter().take(at).filter(|cause| !cause.is_found()).count();
     at + 1 - unnumbered
 }
 

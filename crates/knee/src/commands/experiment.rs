@@ -17,7 +17,7 @@ use crate::trials::preload;
 use crate::trials::program::Program;
 use crate::trials::{ALL, Change, UNCHANGED};
 use crate::ui;
-use analyze::answer::{Answer, CauseId};
+use analyze::answer::Answer;
 use analyze::compare::experiment::blocks_for;
 use collect::load::Ready;
 use recording::Tables;
@@ -124,7 +124,7 @@ fn suspected(options: &Try) -> Result<Option<Suspected>, Failure> {
 
 /// The cause that the trials are about, with its thread count.
 fn subject(found: &Answer, folder: &Path, options: &Try) -> Result<Option<(Suspected, u32)>, Failure> {
-    let causes: Vec<_> = found.verdict.causes.iter().filter(|cause| cause.id != CauseId::NONE).collect();
+    let causes: Vec<_> = found.verdict.found().collect();
     let number = options.cause.unwrap_or(1);
     let Some(cause) = causes.get(number as usize - 1) else {
         return match options.cause {

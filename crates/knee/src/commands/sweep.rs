@@ -15,7 +15,6 @@ use crate::plan::{more, plan};
 use crate::serving::ServingPlan;
 use crate::sweep::{Case, Outcome, Progress, ProgressMode, SweepRuns};
 use crate::{file, interrupt, quiet, target, ui};
-use analyze::answer::CauseId;
 use anyhow::Context;
 use collect::error::shortage;
 use collect::machine::busy::Busy;
@@ -259,7 +258,7 @@ fn conclude(
 ) -> anyhow::Result<Passage> {
     if job.cases.len() == 1 {
         let mut answer = answer::keep(folder)?;
-        if job.confirm && complete && answer.verdict.causes.iter().any(|cause| cause.id != CauseId::NONE) {
+        if job.confirm && complete && answer.verdict.found().next().is_some() {
             confirm(folder)?;
             answer = answer::answer_of(folder)?;
         }

@@ -26,7 +26,7 @@ pub(super) fn section(analysis: &Analysis<'_, '_>, sources: &Sources) -> String 
         banner(condition, answer, &mut m);
     }
     facts(answer, &mut m);
-    let causes: Vec<&Cause> = answer.verdict.causes.iter().filter(|c| c.id != CauseId::NONE).collect();
+    let causes: Vec<&Cause> = answer.verdict.found().collect();
     // When nothing was measured, nothing can be found or disproved.
     let measured = !answer.curve.is_empty() || !answer.account.is_empty() || answer.verdict.unsure.is_empty();
     if causes.is_empty() && measured {
@@ -120,7 +120,7 @@ fn facts(answer: &Answer, m: &mut Markup) {
         }
         _ => {}
     }
-    if let Some(first) = answer.verdict.causes.first().filter(|c| c.id != CauseId::NONE) {
+    if let Some(first) = answer.verdict.causes.first().filter(|cause| cause.is_found()) {
         let with = answer.counted.many(first.threads);
         facts.push((words::percent(first.share), format!("of the loss with {with} is due to the first cause")));
     }
@@ -246,7 +246,7 @@ fn details(cause: &Cause, whole: bool, m: &mut Markup) {
         m.raw("</ul>\n");
     }
     if !cause.disproved_by.is_empty() {
-        let title = if cause.id == CauseId::NONE { "What would tell more" } else { "To check" };
+        let title = if cause.is_found() { "To check" } else { "What would tell more" };
         m.raw("<h4>").text(title).raw("</h4><p>").text(&cause.disproved_by).raw("</p>\n");
     }
     m.raw("</div>");

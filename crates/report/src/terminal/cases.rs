@@ -9,7 +9,7 @@ use crate::comparison::{Case, Comparison, number};
 use crate::culprit::blame;
 use crate::text;
 use crate::words::{self, Scale};
-use analyze::answer::{CauseId, Point};
+use analyze::answer::{Cause, Point};
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::Path;
@@ -183,7 +183,7 @@ fn over_parameter(comparison: &Comparison, parameter: &str, counts: &[u32]) -> (
 
 /// What limits each case, one line each; cases without a cause are in the table already.
 fn causes(comparison: &Comparison, page: &mut Page<'_>) -> io::Result<()> {
-    let found = |case: &Case| case.verdict.causes.first().is_some_and(|c| c.id != CauseId::NONE);
+    let found = |case: &Case| case.verdict.causes.first().is_some_and(Cause::is_found);
     if comparison.cases.iter().any(found) {
         page.title("Causes", "the first of each; knee report DIR/CASE shows all")?;
     }

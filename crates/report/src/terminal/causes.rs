@@ -6,7 +6,7 @@ use crate::culprit::blame;
 use crate::experiment;
 use crate::text::sentence;
 use crate::words;
-use analyze::answer::{Answer, Cause, CauseId, Evidence};
+use analyze::answer::{Answer, Cause, Evidence};
 use std::io;
 
 /// Causes shown; the rest is in the page and the JSON.
@@ -26,7 +26,7 @@ pub(super) fn render(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
         page.paragraph("The machine: ", Tone::Warning, &format!("{}{taken}, with {with}", condition.summary))?;
         page.blank()?;
     }
-    let causes: Vec<&Cause> = verdict.causes.iter().filter(|c| c.id != CauseId::NONE).collect();
+    let causes: Vec<&Cause> = verdict.found().collect();
     let title = match causes.len() {
         _ if verdict.only_small_losses() => "Small losses",
         1 => "Cause",
@@ -59,7 +59,7 @@ pub(super) fn render(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
         }
     }
     // The verdict "none" has evidence too.
-    for cause in verdict.causes.iter().filter(|c| c.id == CauseId::NONE && causes.is_empty()) {
+    for cause in verdict.causes.iter().filter(|cause| !cause.is_found() && causes.is_empty()) {
         // When no run was observed, nothing was looked for.
         if !cause.evidence.is_empty() && !answer.account.is_empty() {
             page.title("No cause found", "")?;

@@ -67,7 +67,7 @@ fn open(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
     }
     reasons.sort_by_key(|(_, ids)| std::cmp::Reverse(ids.len()));
     // Without a cause, the reader should next provide what is missing to name the largest loss.
-    let found = answer.verdict.causes.iter().any(|cause| cause.id != CauseId::NONE);
+    let found = answer.verdict.found().next().is_some();
     let booked = |reason: &(&str, Vec<CauseId>)| booked(answer, &reason.1);
     let largest = reasons.iter().enumerate().max_by(|a, b| booked(a.1).total_cmp(&booked(b.1)));
     let largest = largest.filter(|(_, reason)| !found && booked(reason) > 0.0).map(|(at, _)| at);

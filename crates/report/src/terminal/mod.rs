@@ -23,7 +23,7 @@ mod style;
 mod table;
 mod what_if;
 
-use analyze::answer::{Answer, CauseId};
+use analyze::answer::Answer;
 pub use capabilities::render as render_capabilities;
 pub use cases::render as render_cases;
 pub use compared::{render_comparison, render_experiment, render_pair};
@@ -63,7 +63,7 @@ fn page(answer: &Answer, files: &SweepFiles<'_>, page: &mut Page<'_>) -> io::Res
 
 /// The verdict comes first: it is what readers look for.
 fn headline(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
-    let nothing_wrong = answer.verdict.causes.first().is_none_or(|c| c.id == CauseId::NONE);
+    let nothing_wrong = answer.verdict.causes.first().is_none_or(|cause| !cause.is_found());
     let tone = if nothing_wrong { Tone::Strong } else { Tone::Alert };
     if !answer.verdict.summary.is_empty() {
         page.paragraph("", tone, &answer.verdict.summary)?;

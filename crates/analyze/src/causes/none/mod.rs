@@ -10,7 +10,7 @@ pub use small_loss::{LARGEST, SCALES, nearly_ideal};
 
 use crate::account::profile::Doing;
 use crate::account::{Ledger, LineId};
-use crate::answer::{Cause, CauseId, Evidence, Interval, Point, Unit};
+use crate::answer::{Cause, CauseId, Evidence, Interval, Point, Unit, Verdict};
 use crate::causes::shared::blame::by_weight;
 use crate::causes::shared::{self, Meta, Outcome, evidence};
 use crate::facts::{Facts, large};
@@ -21,6 +21,20 @@ use std::collections::BTreeMap;
 impl CauseId {
     #[expect(missing_docs, reason = "the cause says what it is")]
     pub const NONE: CauseId = CauseId::new("none");
+}
+
+impl Cause {
+    /// False for `none`, which says that nothing was found.
+    pub fn is_found(&self) -> bool {
+        self.id != CauseId::NONE
+    }
+}
+
+impl Verdict {
+    /// The causes that were found, without `none`.
+    pub fn found(&self) -> impl DoubleEndedIterator<Item = &Cause> {
+        self.causes.iter().filter(|cause| cause.is_found())
+    }
 }
 
 /// The cause.

@@ -8,7 +8,7 @@ mod curve;
 use super::markup::Markup;
 use crate::culprit::{ON_A_LINE, blame};
 use crate::{text, words};
-use analyze::answer::{Answer, Cause, CauseId};
+use analyze::answer::{Answer, Cause};
 use analyze::causes::describe;
 use std::io::{self, Write};
 
@@ -95,7 +95,7 @@ fn round(value: f64) -> f64 {
 
 /// What stands beside the curve; the height below it.
 fn first_cause(answer: &Answer, x: f64, width: f64, mut y: f64, m: &mut Markup) -> f64 {
-    let Some(cause) = answer.verdict.causes.iter().find(|cause| cause.id != CauseId::NONE) else {
+    let Some(cause) = answer.verdict.found().next() else {
         return paragraph("No cause was found.", &TEXT, x, width, y, m);
     };
     let (title, colour) = describe(cause.id).map_or((cause.id.name(), "#5c6570"), |meta| (meta.title, meta.colour));

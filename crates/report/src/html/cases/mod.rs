@@ -12,7 +12,7 @@ use super::page::{Medium, Section, head, header, main};
 use crate::comparison::{Case, Comparison};
 use crate::text;
 use crate::words::{self, Scale};
-use analyze::answer::{CauseId, Point};
+use analyze::answer::Point;
 use analyze::causes::with_none;
 use curves::letter;
 use std::io::{self, Write};
@@ -191,7 +191,7 @@ fn verdict(case: &Case) -> String {
         return "not observed".to_owned();
     }
     match case.verdict.causes.first() {
-        Some(cause) if cause.id != CauseId::NONE => {
+        Some(cause) if cause.is_found() => {
             format!("{}, {} of the loss", title(cause.id), words::percent(cause.share))
         }
         _ => open(case),
@@ -217,7 +217,7 @@ fn causes(cases: &Cases<'_>) -> Option<String> {
     m.raw("<dl class=\"open\">");
     for (index, case) in cases.comparison.cases.iter().enumerate() {
         let surprise = case.surprise();
-        let cause = case.verdict.causes.first().filter(|c| c.id != CauseId::NONE);
+        let cause = case.verdict.causes.first().filter(|cause| cause.is_found());
         if cause.is_none() && surprise.is_none() && !told(case) {
             continue;
         }
