@@ -4,7 +4,7 @@
 //! known of languages and libraries; [`model`] and [`sharing`] what the traced runs say; [`account`] where the
 //! processors' time went; [`facts`] and [`causes`] why, one folder per cause; [`verdict`] the conclusion in words;
 //! [`foresight`] what removing a cause would bring; [`prediction`] what more processors would; [`amounts`] and
-//! [`growth`] the same items at several thread counts; [`queues`] locks and pools as queues; [`compare`] two
+//! [`growth`] the same items at several thread counts; [`queues`] locks and pools as queues; [`wait_graph`] who waits for whom; [`compare`] two
 //! recordings, two cases of a sweep, or trials of a program; [`disturbance`] what came from outside; `imported` what
 //! another tool's profile tells; [`load`] what asked a server for work. Pure: no clock, no files, no environment. The
 //! same recording gives the same answer.
@@ -32,6 +32,7 @@ mod scaling;
 pub mod sharing;
 pub mod statistics;
 pub mod verdict;
+pub mod wait_graph;
 mod words;
 
 #[cfg(any(test, feature = "rewording"))]

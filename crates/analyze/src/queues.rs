@@ -131,7 +131,7 @@ fn queue(model: &Model<'_>, ledger: &Ledger<'_, '_>, waited: &Waited<'_>) -> Opt
             .object
             .and_then(|address| variable_at(model.tables, traced.run.run, address))
             .map(str::to_owned),
-        pid: waited.rows.first().and_then(|wait| traced.pid(wait.thread)).unwrap_or(0),
+        waits: waited.waits.clone(),
         site: waited.site.clone(),
         utilisation: share(held),
         utilisation_interval: interval,

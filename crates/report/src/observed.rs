@@ -3,6 +3,7 @@
 use analyze::Analysis;
 use analyze::account::lines::Why;
 use analyze::account::profile::Profile;
+use analyze::account::wakers::{MainWaker, ended_by, main_waker};
 use analyze::answer::Queue;
 use analyze::model::code::{self, Code};
 use analyze::model::futex::{FutexWait, Purpose};
@@ -139,24 +140,14 @@ impl<'t> Observed<'_, 't> {
         words
     }
 
-    /// The thread that ended a wait; none for the kernel. When a device answers, the kernel interrupts whatever thread
-    /// is running to wake the waiting one. That thread has not ended the wait, unless it was in a call that hands
-    /// something over.
+    /// The thread that ended a wait; none for the kernel.
     pub(crate) fn ended_by(&self, wait: &Wait, wake: &Wake) -> Option<ThreadId> {
-        wake.waker.filter(|_| self.why(wait) != Why::Io || self.traced.handed.contains(&wait.wait))
+        ended_by(self.traced, self.why(wait), wait, wake)
     }
 
-    /// The thread that ended most of a wait's blocked time, and its share of that time.
-    pub fn waker(&self, wait: WaitId) -> Option<(ThreadId, f64)> {
-        let rows = self.traced.wakes.get(&wait)?;
-        let all: f64 = rows.iter().map(|w| w.blocked_ns as f64).sum();
-        let mut by: BTreeMap<ThreadId, f64> = BTreeMap::new();
-        for row in rows {
-            if let Some(waker) = row.waker {
-                *by.entry(waker).or_default() += row.blocked_ns as f64;
-            }
-        }
-        by.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).filter(|_| all > 0.0).map(|(t, ns)| (t, ns / all))
+    /// The thread that ended most of a wait's blocked time.
+    pub(crate) fn main_waker(&self, wait: &Wait) -> Option<MainWaker> {
+        main_waker(self.traced, self.why(wait), wait.wait)
     }
 }
 

@@ -16,6 +16,7 @@ use report::html::{Subject, render};
 use report::observed::Observed;
 use report::show::{Pick, locks};
 use report::terminal::{Style, SweepFiles};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 const SENTENCE: &str = "the lock \"table_lock\" that update (app.c:40) takes is 83 % utilised (81 to 85 %): at 1.2 times the load it \
@@ -38,11 +39,13 @@ fn site() -> Site {
 fn analysed<'m, 't>(model: &'m Model<'t>) -> Analysis<'m, 't> {
     let mut analysis = analyze(model);
     let object = Some("0x100".to_owned());
-    let lock = Queue { object, summary: Some(SENTENCE.to_owned()), ..common::busy_lock(2, site()) };
+    let waits = analysis.ledgers.iter().flat_map(|ledger| ledger.futexes.keys().copied()).collect();
+    let lock = Queue { object, waits, summary: Some(SENTENCE.to_owned()), ..common::busy_lock(2, site()) };
     let pool = Queue {
         kind: QueueKind::Pool,
         size: 3,
         object: None,
+        waits: BTreeSet::new(),
         object_name: None,
         utilisation: 0.2,
         waiting: 0.25,

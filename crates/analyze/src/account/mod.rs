@@ -7,7 +7,8 @@
 //! instant; `criticality` who ran while capacity was idle; `profile` the CPU samples; `kernel_code` what kernel stacks
 //! show; `serial_code` code that never runs beside other code; `idle` and `growth` idle time and processor time by
 //! line; `losses` and `scale` how both are scaled to the clean runs; `latency` what the work already waits for at the
-//! smallest count; `lines` what an account consists of; `parts` lines in the making.
+//! smallest count; `lines` what an account consists of; `parts` lines in the making; `wakers`
+//! who ended a wait.
 //!
 //! May import: `answer`, `curve`, `model`, `runtimes`, `sharing`, `statistics`, `recording`.
 
@@ -25,6 +26,7 @@ pub mod profile;
 mod scale;
 pub mod serial_code;
 pub mod timeline;
+pub mod wakers;
 
 use crate::curve::{Clean, Outside, cpu, median_of, seconds};
 use crate::model::futex::{FutexWait, Ground, Purpose};

@@ -34,6 +34,18 @@ const NEAR_ENTRY: usize = 2;
 /// code that takes more time.
 const CONTENDED_SHARE: f64 = 0.01;
 
+/// Decides: for which running time a sample stands: at most so many sampling periods away. Nothing is said of what ran
+/// further from any sample.
+/// From: arithmetic: a thread that runs for a fifth of the time has one sample in five periods.
+/// Shown by: `what_is_far_from_any_sample_is_not_told`.
+/// Wrong if: a thread runs for less than a fifth of the time, and evenly: most of its lane stays untold.
+const REACH_PERIODS: u64 = 5;
+
+/// How far from a sample running time may be for which the sample stands, nanoseconds.
+pub fn reach_ns(traced: &Traced<'_>) -> u64 {
+    traced.trace.sample_period_ns.saturating_mul(REACH_PERIODS)
+}
+
 /// What a sample shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Doing<'t> {

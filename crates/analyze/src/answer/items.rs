@@ -2,7 +2,9 @@
 
 use super::curve::Interval;
 use super::verdict::Site;
+use recording::WaitId;
 use serde::Serialize;
+use std::collections::BTreeSet;
 
 /// The kind of item that is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
@@ -72,9 +74,9 @@ pub struct Queue {
     /// Its variable, where that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub object_name: Option<String>,
-    /// The process that has it.
+    /// The waits for it, by which tables and lanes know that a row is about it.
     #[serde(skip)]
-    pub pid: u32,
+    pub waits: BTreeSet<WaitId>,
     /// Where the program acquires it; null where no stack tells.
     pub site: Option<Site>,
     /// Share of the time that it is held, 0 to 1; of a pool, of all that it has.

@@ -56,7 +56,7 @@ fn numbers(threads: &Threads<'_>, tells: impl Fn(&str) -> bool) -> BTreeMap<Stri
 }
 
 /// A name with each number in it replaced by `#`.
-fn pattern(name: &str) -> String {
+pub(crate) fn pattern(name: &str) -> String {
     let mut pattern = String::with_capacity(name.len());
     for letter in name.chars() {
         match letter.is_ascii_digit() {

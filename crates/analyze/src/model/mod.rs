@@ -12,7 +12,7 @@
 
 mod chosen_run;
 pub mod code;
-mod fixed_threads;
+pub(crate) mod fixed_threads;
 pub mod futex;
 pub mod held_up;
 pub mod linux;

@@ -31,10 +31,6 @@ const COUNTER: u64 = 4;
 const CLEARED: u64 = 1;
 const NEEDS_STATE: u64 = 2;
 
-/// An arrow is drawn only where one thread ends at least nine in ten of such waits: the recording knows the wakers of a
-/// wait as a whole, not of each event.
-const SURE_WAKER: f64 = 0.9;
-
 /// Order of events on one track at the same time: an end comes before a begin, a waker's event before the wakee's.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Order {
@@ -136,8 +132,7 @@ fn states(observed: &Observed<'_, '_>, timeline: &Timeline, events: &mut Events)
             }
             events.slice(track, (span.start, span.end), &name, kind.class.key(), woken.take());
             // An arrow needs a slice to end at: nothing follows the last slice of a lane.
-            if let (Some((waker, share)), 0) = (kind.waker, span.mix)
-                && share >= SURE_WAKER
+            if let (Some(waker), 0) = (kind.waker.filter(|waker| waker.is_sure()).map(|waker| waker.thread), span.mix)
                 && waker != lane.thread
                 && i + 1 < lane.spans.len()
                 && observed.traced.threads.contains_key(&waker)

@@ -2,9 +2,9 @@
 
 use super::markup::{Markup, readable};
 use crate::observed::Observed;
-use crate::show::graph::{Graph, Node};
 use crate::text;
 use crate::words;
+use analyze::wait_graph::{LEAST_SHARE, LEAST_TIED, WaitGraph, WaitNode};
 use std::f64::consts::{PI, TAU};
 
 const WIDTH: f64 = 640.0;
@@ -28,10 +28,15 @@ const LONG: f64 = 0.05;
 const MOST_EDGES: usize = 40;
 /// Rows of the table of knots.
 const MOST_KNOTS: usize = 5;
+/// A name stands beside its node if the node is further from the middle than this share of the radius; else above it or
+/// below.
+const ASIDE: f64 = 0.2;
+/// When less than this share of the waiting is left out, it is not told: it would round to 0 %.
+const WORTH_TELLING: f64 = 0.005;
 
 /// Writes picture and table; nothing when no thread waited for another.
 pub(super) fn write(observed: &Observed<'_, '_>, m: &mut Markup) {
-    let graph = Graph::new(observed);
+    let graph = WaitGraph::new(observed.traced, observed.reasons);
     if graph.edges.is_empty() {
         return;
     }
@@ -40,11 +45,14 @@ pub(super) fn write(observed: &Observed<'_, '_>, m: &mut Markup) {
     if !graph.knots.is_empty() {
         m.p(
             "note",
-            "In a knot threads wait for each other in a circle, each for a twentieth of its life or more, so that none gets \
-             ahead alone. Whether that costs time, the answer says.",
+            &format!(
+                "In a knot threads wait for each other in a circle, each for {} of its life or more, so that none gets ahead \
+                 alone. Whether that costs time, the answer says.",
+                words::percent(LEAST_TIED)
+            ),
         );
     }
-    heaviest(&graph, m);
+    heaviest(observed, &graph, m);
     if drawn {
         m.p(
             "note",
@@ -52,30 +60,44 @@ pub(super) fn write(observed: &Observed<'_, '_>, m: &mut Markup) {
              below has the times. Waits that the kernel ended, as it does for timers and devices, have no arrow.",
         );
         let trace = observed.traced.trace;
-        draw(&graph, trace.end_ns.saturating_sub(trace.begin_ns) as f64 / 1e9, m);
+        draw(observed, &graph, trace.end_ns.saturating_sub(trace.begin_ns) as f64 / 1e9, m);
     }
     if graph.grouped {
         let stand = if drawn { "are drawn as one" } else { "count as one here, so that there is nothing to draw" };
         m.p("note", &format!("Threads whose names differ by numbers only {stand}, with # for the number."));
     }
     let shown: f64 = graph.edges.iter().map(|e| e.seconds).sum();
-    if shown < 0.995 * graph.seconds {
+    if graph.seconds - shown >= WORTH_TELLING * graph.seconds {
         m.p(
             "note",
             &format!(
-                "Left out: waits with less than 1 % of the time or beyond the heaviest threads, together {}.",
+                "Left out: waits with less than {} of the time or beyond the heaviest threads, together {}.",
+                words::percent(LEAST_SHARE),
                 words::time(graph.seconds - shown)
             ),
         );
     }
 }
 
-fn title(node: &Node) -> String {
-    let name = readable(&node.name);
-    if node.threads > 1 { format!("{name} ({})", words::plural(node.threads as u64, "thread")) } else { name }
+/// What a node is called.
+fn name(observed: &Observed<'_, '_>, graph: &WaitGraph, node: &WaitNode) -> String {
+    match node.threads.first() {
+        Some(thread) if !graph.grouped => readable(&observed.thread(*thread)),
+        _ if node.name.is_empty() => "(no name)".to_owned(),
+        _ => readable(&node.name),
+    }
 }
 
-fn heaviest(graph: &Graph, m: &mut Markup) {
+/// The same with the number of threads that it stands for.
+fn title(observed: &Observed<'_, '_>, graph: &WaitGraph, node: &WaitNode) -> String {
+    let name = name(observed, graph, node);
+    match node.threads.len() {
+        0 | 1 => name,
+        several => format!("{name} ({})", words::plural(several as u64, "thread")),
+    }
+}
+
+fn heaviest(observed: &Observed<'_, '_>, graph: &WaitGraph, m: &mut Markup) {
     if graph.knots.is_empty() {
         m.p("", "There is no knot: no threads wait for each other in a circle for long.");
         return;
@@ -86,7 +108,7 @@ fn heaviest(graph: &Graph, m: &mut Markup) {
     m.raw("<th scope=\"col\">knot</th><th scope=\"col\" class=\"n\">waiting inside</th>");
     m.raw("<th scope=\"col\" class=\"n\">of all between threads</th></tr></thead><tbody>\n");
     for knot in graph.knots.iter().take(MOST_KNOTS) {
-        let names = knot.nodes.iter().filter_map(|n| graph.nodes.get(*n)).map(title);
+        let names = knot.nodes.iter().filter_map(|n| graph.nodes.get(*n)).map(|node| title(observed, graph, node));
         m.raw("<tr><td class=\"t\">").text(&names.collect::<Vec<_>>().join(", "));
         m.raw("</td><td class=\"n\">").text(&words::time(knot.seconds)).raw("</td><td class=\"n\">");
         m.text(&words::percent(knot.seconds / graph.seconds)).raw("</td></tr>\n");
@@ -98,7 +120,8 @@ fn heaviest(graph: &Graph, m: &mut Markup) {
 type Position = (f64, f64);
 
 /// Draws the graph of a run of so many seconds.
-fn draw(graph: &Graph, length: f64, m: &mut Markup) {
+fn draw(observed: &Observed<'_, '_>, graph: &WaitGraph, length: f64, m: &mut Markup) {
+    let title = |node: &WaitNode| title(observed, graph, node);
     let count = graph.nodes.len() as f64;
     let flat = graph.nodes.len() == 2;
     let (begin, (width, tall)) = if flat { (PI, FLAT) } else { (-PI / 2.0, (WIDTH, HEIGHT)) };
@@ -107,7 +130,7 @@ fn draw(graph: &Graph, length: f64, m: &mut Markup) {
         .map(|i| (width / 2.0 + RADIUS * angle(i).cos(), tall / 2.0 + RADIUS * angle(i).sin()))
         .collect();
     m.raw("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Wait graph\">");
-    let names: Vec<String> = graph.nodes.iter().map(|node| text::shorten(&readable(&node.name), NAME)).collect();
+    let names: Vec<String> = graph.nodes.iter().map(|node| text::shorten(&name(observed, graph, node), NAME)).collect();
     let looped = |i: usize| graph.edges.iter().take(MOST_EDGES).any(|e| e.waiter == i && e.waker == i);
     let (left, right, top, bottom) = (0..graph.nodes.len()).fold(
         (f64::INFINITY, f64::NEG_INFINITY, f64::INFINITY, f64::NEG_INFINITY),
@@ -117,7 +140,7 @@ fn draw(graph: &Graph, length: f64, m: &mut Markup) {
             let name = names.get(i).map_or(0.0, |name| text::width(name) as f64 * LETTER);
             let around = if looped(i) { LOOP } else { NODE + 3.0 };
             let (before, behind) = match side {
-                side if side > 0.2 => (around, NODE + 7.0 + name),
+                side if side > ASIDE => (around, NODE + 7.0 + name),
                 side if side < -0.2 => (NODE + 7.0 + name, around),
                 _ => ((name / 2.0).max(around), (name / 2.0).max(around)),
             };
@@ -157,18 +180,18 @@ fn draw(graph: &Graph, length: f64, m: &mut Markup) {
             if knotted { "wait-node knotted" } else { "wait-node" }
         ));
         m.text(&title(node)).raw("</title></circle>");
-        if node.threads > 1 {
+        if node.threads.len() > 1 {
             m.raw(&format!(
                 "<text class=\"wait-count\" x=\"{x}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
                 y + 4.0,
-                node.threads
+                node.threads.len()
             ));
         }
         // Names stand outside the circle, where there is room.
         let (cos, sin) = if flat { (0.0, 1.0) } else { (angle(i).cos(), angle(i).sin()) };
-        let anchor = if cos > 0.2 {
+        let anchor = if cos > ASIDE {
             "start"
-        } else if cos < -0.2 {
+        } else if cos < -ASIDE {
             "end"
         } else {
             "middle"

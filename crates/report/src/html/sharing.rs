@@ -5,9 +5,10 @@ use super::page::focus;
 use super::tables;
 use crate::observed::Observed;
 use crate::show::Pick;
-use crate::show::sharing::{Field, LINE, Shared, shared, sharing};
+use crate::show::sharing::{Field, Shared, shared, sharing};
 use crate::words;
 use analyze::Analysis;
+use analyze::sharing::LINE;
 use recording::ThreadId;
 
 /// Cache lines that are drawn.

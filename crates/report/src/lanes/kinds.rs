@@ -4,6 +4,7 @@ use super::class::Class;
 use crate::observed::Observed;
 use analyze::account::lines::Why;
 use analyze::account::pieces::Blocks;
+use analyze::account::wakers::MainWaker;
 use recording::tables::{Slice, State};
 use recording::{QuickMap, ThreadId, WaitId};
 use std::collections::HashMap;
@@ -15,8 +16,8 @@ pub struct Kind {
     pub class: Class,
     /// Details in words: the system call, the lock and its place.
     pub label: String,
-    /// The thread that ends most of such waits, and its share of them.
-    pub waker: Option<(ThreadId, f64)>,
+    /// The thread that ends most of such waits.
+    pub waker: Option<MainWaker>,
 }
 
 /// Beyond this number, kinds are not told apart: otherwise a recording with forty thousand waits for joins would need
@@ -62,7 +63,7 @@ impl<'a, 'o, 't> Kinds<'a, 'o, 't> {
     }
 
     fn add(&mut self, kind: Kind) -> u32 {
-        let key = (kind.class, kind.label.clone(), kind.waker.map(|w| w.0));
+        let key = (kind.class, kind.label.clone(), kind.waker.map(|waker| waker.thread));
         if let Some(known) = self.equal.get(&key) {
             return *known;
         }
@@ -98,7 +99,7 @@ impl<'a, 'o, 't> Kinds<'a, 'o, 't> {
         if let (Class::Lock, Some(object)) = (class, wait.object) {
             label += &format!(" [{object:#x}]");
         }
-        self.add(Kind { class, label, waker: self.observed.waker(id) })
+        self.add(Kind { class, label, waker: self.observed.main_waker(wait) })
     }
 }
 

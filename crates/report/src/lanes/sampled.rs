@@ -7,14 +7,10 @@ use super::class::Class;
 use super::kinds::Kind;
 use super::timeline::{Lane, Span, Timeline};
 use crate::observed::{Observed, why_in_words};
-use analyze::account::profile::Doing;
+use analyze::account::profile::{Doing, reach_ns};
 use recording::ThreadId;
 use recording::tables::{Mode, Sample};
 use std::collections::HashMap;
-
-/// A sample stands for running time at most so many sampling periods away: a thread that runs for a fifth of the time
-/// has one sample in five periods. What ran further from any sample is not told.
-const REACH: u64 = 5;
 
 /// A moment of a sample, and the kind that it shows.
 pub(super) type KindAt = (u64, u32);
@@ -53,7 +49,7 @@ impl ShownSamples {
             by_thread.entry(sample.thread).or_default().push((sample.time_ns, kind));
         }
         by_thread.values_mut().for_each(|shown| shown.sort_unstable());
-        let reach = observed.traced.trace.sample_period_ns.saturating_mul(REACH);
+        let reach = reach_ns(observed.traced);
         ShownSamples { kinds: kinds.kinds, by_thread, reach }
     }
 

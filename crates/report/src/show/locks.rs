@@ -14,7 +14,7 @@ use recording::tables::Wait;
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Default)]
-struct Lock {
+struct Lock<'a> {
     threads: BTreeSet<ThreadId>,
     count: f64,
     blocked: f64,
@@ -23,6 +23,8 @@ struct Lock {
     /// The place with the most time.
     place: (f64, String, String),
     released_by: BTreeMap<ThreadId, f64>,
+    /// The same lock as a queue.
+    queue: Option<&'a Queue>,
 }
 
 /// Which lock of a process it is.
@@ -85,15 +87,19 @@ pub fn locks(observed: &Observed<'_, '_>, pick: Pick) -> View {
     let parts = inside(observed, pick);
     // A queue is that of all threads and of the whole run.
     let whole = pick == Pick::default();
-    let mut found: BTreeMap<(u32, LockAt), Lock> = BTreeMap::new();
+    let mut found: BTreeMap<(u32, LockAt), Lock<'_>> = BTreeMap::new();
     for wait in observed.traced.waits.values().filter(|w| meant.contains(&w.thread)) {
         let part = parts.part(wait.wait);
-        if !observed.is_for_lock(wait) || part == 0.0 || (whole && is_of_pool(observed, wait)) {
+        let queue = observed.queues().find(|queue| whole && queue.waits.contains(&wait.wait));
+        // A pool has a row of its own.
+        let in_pool = queue.is_some_and(|queue| queue.kind == QueueKind::Pool);
+        if !observed.is_for_lock(wait) || part == 0.0 || in_pool {
             continue;
         }
         let pid = observed.traced.pid(wait.thread).unwrap_or(0);
         let at = wait.object.map_or_else(|| LockAt::Place(own_place(observed, wait)), LockAt::Address);
         let lock = found.entry((pid, at)).or_default();
+        lock.queue = queue;
         lock.threads.insert(wait.thread);
         let blocked = wait.blocked_ns as f64 * part;
         lock.count += wait.count as f64 * part;
@@ -106,14 +112,14 @@ pub fn locks(observed: &Observed<'_, '_>, pick: Pick) -> View {
             lock.place = (blocked, name.to_owned(), place_of(view.own));
         }
         for wake in observed.traced.wakes.get(&wait.wait).into_iter().flatten() {
-            if let Some(waker) = wake.waker {
+            if let Some(waker) = observed.ended_by(wait, wake) {
                 *lock.released_by.entry(waker).or_default() += wake.blocked_ns as f64;
             }
         }
     }
     let mut rows: Vec<(f64, Vec<Cell>)> = Vec::new();
     let (tables, run) = (observed.model.tables, observed.traced.run.run);
-    for ((pid, at), lock) in found {
+    for ((_, at), lock) in found {
         let name = match at {
             LockAt::Address(object) => {
                 let name = variable_at(tables, run, object).map_or_else(String::new, |name| format!("{name} "));
@@ -121,13 +127,8 @@ pub fn locks(observed: &Observed<'_, '_>, pick: Pick) -> View {
             }
             LockAt::Place(_) => "of goroutines".to_owned(),
         };
-        let is_it = |queue: &&Queue| match at {
-            LockAt::Address(object) => queue.pid == pid && queue.object.as_deref() == Some(&format!("{object:#x}")),
-            LockAt::Place(_) => false,
-        };
-        let queue = observed.queues().find(is_it);
         let released = lock.released_by.iter().max_by(|a, b| a.1.total_cmp(b.1)).map(|(t, _)| observed.thread(*t));
-        let queue = queue_cells(queue.filter(|_| whole));
+        let queue = queue_cells(lock.queue);
         let cells = [
             Cell::text(name),
             Cell::text("program or library"),
@@ -176,17 +177,6 @@ fn queue_cells(queue: Option<&Queue>) -> [Cell; 6] {
         Cell::Mean(queue.waiting),
         Cell::Text(twice),
     ]
-}
-
-/// True for a wait that a pool's row counts.
-fn is_of_pool(observed: &Observed<'_, '_>, wait: &Wait) -> bool {
-    if observed.why(wait) != Why::Pool {
-        return false;
-    }
-    let own = observed.model.stacks.view(wait.user_stack, true).own;
-    let pools =
-        || observed.queues().filter(|queue| queue.kind == QueueKind::Pool).filter_map(|queue| queue.site.as_ref());
-    own.is_some_and(|own| pools().any(|site| site.function.as_deref() == own.name()))
 }
 
 /// A pool's row. Which thread ends the waiting says nothing of it: any that has one.

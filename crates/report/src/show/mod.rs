@@ -1,12 +1,11 @@
 //! The tables of one traced run: threads, locks, waits, system calls, functions, lines, sharing, who wakes whom.
 //!
 //! Rooms: [`view`] a table with typed cells, as text, JSON and CSV; [`pick`] which run, thread and time; one file per
-//! table; [`graph`] who waits for whom, and knots. The HTML page shows the same tables.
+//! table. The HTML page shows the same tables.
 //!
 //! May import: `lanes`, `observed`, `text`, `words`, `analyze`, `recording`.
 
 pub mod functions;
-pub mod graph;
 pub mod lanes;
 pub mod locks;
 pub mod pick;

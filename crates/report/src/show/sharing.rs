@@ -3,12 +3,10 @@
 use super::pick::Pick;
 use super::view::{Cell, View, column};
 use crate::observed::Observed;
+use analyze::sharing::LINE;
 use recording::tables::{Access, AccessKind, Variable};
 use recording::{FrameId, ThreadId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-
-/// Bytes of a cache line on x86-64 and most of aarch64.
-pub const LINE: u64 = 64;
 
 /// A piece of a cache line that is accessed.
 #[derive(Debug, Clone, PartialEq)]

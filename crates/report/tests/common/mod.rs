@@ -4,7 +4,7 @@
 
 use analyze::answer::*;
 use recording::meta::{Counted, Machine, Throughput};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 fn machine() -> Machine {
     Machine {
@@ -123,7 +123,7 @@ pub(crate) fn busy_lock(threads: u32, site: Site) -> Queue {
         size: 1,
         object: Some("0x7f2c4a3f1860".to_owned()),
         object_name: Some("table_lock".to_owned()),
-        pid: 100,
+        waits: BTreeSet::new(),
         site: Some(site),
         utilisation: 0.83,
         utilisation_interval: around(0.83, 0.02),

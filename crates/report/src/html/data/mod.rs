@@ -89,7 +89,7 @@ fn describe(
 ) -> io::Result<Value> {
     let timeline = &run.timeline;
     let kinds = timeline.kinds.iter().map(|k| {
-        let waker = k.waker.and_then(|(t, share)| Some((*places.get(&t)?, share)));
+        let waker = k.waker.and_then(|waker| Some((*places.get(&waker.thread)?, waker.share)));
         json!([k.class as u8, readable(&k.label), waker.map(|w| w.0), waker.map(|w| (w.1 * 100.0).round())])
     });
     let kinds: Vec<Value> = kinds.collect();

@@ -5,39 +5,48 @@
 //! there). Short waits tie nearly all threads together, so a knot has only those that wait long inside it. Waiting in a
 //! circle need not cost time: whether it does, the verdict says.
 
-use crate::observed::Observed;
-use recording::ThreadId;
-use std::collections::BTreeMap;
+use crate::account::lines::Why;
+use crate::account::wakers::ended_by;
+use crate::model::Traced;
+use crate::model::fixed_threads::pattern;
+use recording::{QuickMap, ThreadId, WaitId};
+use std::collections::{BTreeMap, BTreeSet};
 
-/// More circles in a picture are too many to follow: with more threads, those with similar names are drawn as one.
+/// Decides: from how many waiting threads on those with similar names are one node, and how many nodes are kept.
+/// From: chosen: nobody can follow more circles in a picture.
+/// Wrong if: threads of one name wait for each other in ways that matter.
 const MOST_NODES: usize = 14;
-/// Edges with less than this share of all the waiting are not drawn: removing one could gain no more than that.
-const SMALLEST: f64 = 0.01;
-/// Share of its life that each thread of a knot waits for the others in it: a thread that waits less would gain less
-/// than a twentieth from not waiting.
-const TIED: f64 = 0.05;
+/// Decides: which waits of one thread for another are an edge: those with at least this share of all such waiting.
+/// From: arithmetic: removing one could gain no more than that.
+/// Wrong if: many such waits add up.
+pub const LEAST_SHARE: f64 = 0.01;
+/// Decides: which threads are in a knot: each waits for this share of its life for the others in it.
+/// From: chosen: a thread that waits less would gain less than a twentieth from not waiting.
+/// Shown by: `short_waits_tie_nobody_together`.
+/// Wrong if: a knot of many threads costs each a little, and the program much.
+pub const LEAST_TIED: f64 = 0.05;
 
 /// A thread, or threads with similar names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Node {
-    /// What it is called.
+pub struct WaitNode {
+    /// The name of its threads, with `#` for any number, where threads are grouped by it; otherwise empty.
     pub name: String,
-    /// How many threads it stands for.
-    pub threads: usize,
+    /// The threads that it stands for.
+    pub threads: Vec<ThreadId>,
     /// How long they lived, together, nanoseconds.
     pub lived_ns: u64,
 }
 
 /// One waits for another.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Edge {
+pub struct WaitEdge {
     /// Index of the one that waits.
     pub waiter: usize,
     /// Index of the one that ends the wait. The same index when threads with similar names wait for each other.
     pub waker: usize,
     /// Blocked time, seconds.
     pub seconds: f64,
-    /// The knot that both belong to, an index into [`Graph::knots`].
+    /// The knot that both belong to, an index into [`WaitGraph::knots`].
     pub knot: Option<usize>,
 }
 
@@ -52,11 +61,11 @@ pub struct Knot {
 
 /// A run's graph.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Graph {
+pub struct WaitGraph {
     /// The nodes, in the order of their threads' creation.
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<WaitNode>,
     /// The edges, heaviest first.
-    pub edges: Vec<Edge>,
+    pub edges: Vec<WaitEdge>,
     /// The knots, heaviest first.
     pub knots: Vec<Knot>,
     /// Blocked time that threads of the program ended, seconds, including edges that are left out.
@@ -65,65 +74,59 @@ pub struct Graph {
     pub grouped: bool,
 }
 
-impl Graph {
-    /// The graph of a run.
-    pub fn new(observed: &Observed<'_, '_>) -> Graph {
+impl WaitGraph {
+    /// The graph of a run. `reasons`: what its waits are for.
+    pub fn new(traced: &Traced<'_>, reasons: &QuickMap<WaitId, Why>) -> WaitGraph {
         let mut between: BTreeMap<(ThreadId, ThreadId), u64> = BTreeMap::new();
-        for wait in observed.traced.waits.values() {
-            for wake in observed.traced.wakes.get(&wait.wait).into_iter().flatten() {
+        for wait in traced.waits.values() {
+            let why = reasons.get(&wait.wait).copied().unwrap_or(Why::Unknown);
+            for wake in traced.wakes.get(&wait.wait).into_iter().flatten() {
                 // A thread that wakes itself has set a timer or closed its own file: it waited for no other thread.
-                if let Some(waker) = observed.ended_by(wait, wake).filter(|waker| *waker != wait.thread) {
+                if let Some(waker) = ended_by(traced, why, wait, wake).filter(|waker| *waker != wait.thread) {
                     let ns = between.entry((wait.thread, waker)).or_default();
                     *ns = ns.saturating_add(wake.blocked_ns);
                 }
             }
         }
-        let mut involved: Vec<ThreadId> = between.keys().flat_map(|(a, b)| [*a, *b]).collect();
-        let born = |thread: &ThreadId| observed.traced.threads.get(thread).map_or(0, |t| t.start_ns);
-        involved.sort_by_key(|thread| (born(thread), *thread));
-        let mut seen = std::collections::BTreeSet::new();
-        involved.retain(|thread| seen.insert(*thread));
-        let name = |thread: &ThreadId| observed.traced.threads.get(thread).map_or("", |t| t.name.as_str());
-        let grouped = involved.len() > MOST_NODES;
-        let life = |thread: &ThreadId| observed.traced.threads.get(thread).map(|t| t.end_ns.saturating_sub(t.start_ns));
-        let names: Vec<(ThreadId, String, u64)> = involved
-            .into_iter()
-            .map(|thread| {
-                let name = if grouped { pattern(name(&thread)) } else { observed.thread(thread) };
-                (thread, name, life(&thread).unwrap_or(0))
-            })
-            .collect();
-        made(&names, &between, grouped)
-    }
-}
-
-/// A name with its numbers replaced: `worker 12` becomes `worker #`.
-fn pattern(name: &str) -> String {
-    let mut pattern = String::new();
-    for c in name.chars() {
-        match c {
-            c if !c.is_ascii_digit() => pattern.push(c),
-            _ if pattern.ends_with('#') => {}
-            _ => pattern.push('#'),
+        let mut threads: Vec<ThreadId> = between.keys().flat_map(|(a, b)| [*a, *b]).collect();
+        let born = |thread: &ThreadId| traced.threads.get(thread).map_or(0, |t| t.start_ns);
+        threads.sort_by_key(|thread| (born(thread), *thread));
+        let mut seen = BTreeSet::new();
+        threads.retain(|thread| seen.insert(*thread));
+        let grouped = threads.len() > MOST_NODES;
+        let mut members: Vec<Member> = Vec::new();
+        for thread in threads {
+            let known = traced.threads.get(&thread);
+            let name = known.filter(|_| grouped).map(|t| pattern(&t.name)).unwrap_or_default();
+            let lived_ns = known.map_or(0, |t| t.end_ns.saturating_sub(t.start_ns));
+            members.push(Member { thread, name, lived_ns });
         }
+        made(&members, &between, grouped)
     }
-    if pattern.is_empty() { "(no name)".to_owned() } else { pattern }
 }
 
-fn made(names: &[(ThreadId, String, u64)], between: &BTreeMap<(ThreadId, ThreadId), u64>, grouped: bool) -> Graph {
-    let mut nodes: Vec<Node> = Vec::new();
-    let mut known: BTreeMap<&str, usize> = BTreeMap::new();
+/// A thread on its way into a node. `name`: what threads of one node have in common; empty where each is a node.
+struct Member {
+    thread: ThreadId,
+    name: String,
+    lived_ns: u64,
+}
+
+fn made(members: &[Member], between: &BTreeMap<(ThreadId, ThreadId), u64>, grouped: bool) -> WaitGraph {
+    let mut nodes: Vec<WaitNode> = Vec::new();
+    let mut named: BTreeMap<&str, usize> = BTreeMap::new();
     let mut place: BTreeMap<ThreadId, usize> = BTreeMap::new();
-    for (thread, name, lived_ns) in names {
-        let index = *known.entry(name).or_insert(nodes.len());
+    for member in members {
+        let new = nodes.len();
+        let index = if grouped { *named.entry(&member.name).or_insert(new) } else { new };
         if index == nodes.len() {
-            nodes.push(Node { name: name.clone(), threads: 0, lived_ns: 0 });
+            nodes.push(WaitNode { name: member.name.clone(), threads: Vec::new(), lived_ns: 0 });
         }
         if let Some(node) = nodes.get_mut(index) {
-            node.threads += 1;
-            node.lived_ns = node.lived_ns.saturating_add(*lived_ns);
+            node.threads.push(member.thread);
+            node.lived_ns = node.lived_ns.saturating_add(member.lived_ns);
         }
-        place.insert(*thread, index);
+        place.insert(member.thread, index);
     }
     let mut weights: BTreeMap<(usize, usize), f64> = BTreeMap::new();
     for ((waiter, waker), ns) in between {
@@ -132,13 +135,13 @@ fn made(names: &[(ThreadId, String, u64)], between: &BTreeMap<(ThreadId, ThreadI
         }
     }
     let seconds: f64 = weights.values().sum();
-    let mut edges: Vec<Edge> = weights
+    let mut edges: Vec<WaitEdge> = weights
         .into_iter()
         .filter(|(_, s)| *s > 0.0)
-        .map(|((waiter, waker), seconds)| Edge { waiter, waker, seconds, knot: None })
+        .map(|((waiter, waker), seconds)| WaitEdge { waiter, waker, seconds, knot: None })
         .collect();
     edges.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
-    let drawn = |e: &Edge| e.seconds >= SMALLEST * seconds;
+    let drawn = |e: &WaitEdge| e.seconds >= LEAST_SHARE * seconds;
     // The nodes of the heaviest edges are kept.
     let mut kept: Vec<usize> = Vec::new();
     for index in edges.iter().filter(|e| drawn(e)).flat_map(|e| [e.waiter, e.waker]) {
@@ -148,30 +151,30 @@ fn made(names: &[(ThreadId, String, u64)], between: &BTreeMap<(ThreadId, ThreadI
     }
     kept.sort_unstable();
     let new = |old: usize| kept.binary_search(&old).ok();
-    let edges = edges.into_iter().filter_map(|e| Some(Edge { waiter: new(e.waiter)?, waker: new(e.waker)?, ..e }));
-    let mut edges: Vec<Edge> = edges.collect();
-    let nodes: Vec<Node> = kept.iter().filter_map(|old| nodes.get(*old).cloned()).collect();
+    let edges = edges.into_iter().filter_map(|e| Some(WaitEdge { waiter: new(e.waiter)?, waker: new(e.waker)?, ..e }));
+    let mut edges: Vec<WaitEdge> = edges.collect();
+    let nodes: Vec<WaitNode> = kept.iter().filter_map(|old| nodes.get(*old).cloned()).collect();
     let knots = knots(&nodes, &edges);
     edges.retain(drawn);
     for edge in &mut edges {
         edge.knot = knots.iter().position(|k| k.nodes.contains(&edge.waiter) && k.nodes.contains(&edge.waker));
     }
-    Graph { nodes, edges, knots, seconds, grouped }
+    WaitGraph { nodes, edges, knots, seconds, grouped }
 }
 
 /// The circles in which every member waits long enough; heaviest first.
-fn knots(nodes: &[Node], edges: &[Edge]) -> Vec<Knot> {
+fn knots(nodes: &[WaitNode], edges: &[WaitEdge]) -> Vec<Knot> {
     let mut alive = vec![true; nodes.len()];
     loop {
         let found = circles(&alive, edges);
         let mut knots: Vec<Knot> = Vec::new();
         let mut untied = false;
         for nodes_of in found {
-            let inside = |e: &&Edge| nodes_of.contains(&e.waiter) && nodes_of.contains(&e.waker);
+            let inside = |e: &&WaitEdge| nodes_of.contains(&e.waiter) && nodes_of.contains(&e.waker);
             for index in &nodes_of {
                 let waited: f64 = edges.iter().filter(inside).filter(|e| e.waiter == *index).map(|e| e.seconds).sum();
                 let lived = nodes.get(*index).map_or(0, |n| n.lived_ns) as f64 / 1e9;
-                if let Some(alive) = alive.get_mut(*index).filter(|_| waited < TIED * lived) {
+                if let Some(alive) = alive.get_mut(*index).filter(|_| waited < LEAST_TIED * lived) {
                     *alive = false;
                     untied = true;
                 }
@@ -188,7 +191,7 @@ fn knots(nodes: &[Node], edges: &[Edge]) -> Vec<Knot> {
 }
 
 /// Sets of nodes that reach each other (Warshall 1962), among those that are alive.
-fn circles(alive: &[bool], edges: &[Edge]) -> Vec<Vec<usize>> {
+fn circles(alive: &[bool], edges: &[WaitEdge]) -> Vec<Vec<usize>> {
     let count = alive.len();
     let mut reaches = vec![vec![false; count]; count];
     let set = |reaches: &mut Vec<Vec<bool>>, from: usize, to: usize| {
@@ -226,11 +229,15 @@ mod tests {
     use super::*;
 
     /// Threads that live for a second each.
-    fn graph(names: &[&str], edges: &[(u32, u32, u64)], grouped: bool) -> Graph {
-        let names: Vec<(ThreadId, String, u64)> =
-            names.iter().enumerate().map(|(i, name)| (ThreadId(i as u32), (*name).to_owned(), 1_000_000_000)).collect();
+    fn graph(names: &[&str], edges: &[(u32, u32, u64)], grouped: bool) -> WaitGraph {
+        let member = |(i, name): (usize, &&str)| Member {
+            thread: ThreadId(i as u32),
+            name: (*name).to_owned(),
+            lived_ns: 1_000_000_000,
+        };
+        let members: Vec<Member> = names.iter().enumerate().map(member).collect();
         let between = edges.iter().map(|(a, b, ms)| ((ThreadId(*a), ThreadId(*b)), ms * 1_000_000)).collect();
-        made(&names, &between, grouped)
+        made(&members, &between, grouped)
     }
 
     #[test]
@@ -257,16 +264,14 @@ mod tests {
 
     #[test]
     fn like_names_stand_together_and_may_wait_for_each_other() {
-        let patterns = [pattern("worker 12"), pattern("pool-3-thread-14"), pattern("")];
-        assert_eq!(patterns, ["worker #", "pool-#-thread-#", "(no name)"]);
         let graph = graph(&["worker #", "worker #", "main"], &[(0, 1, 50), (1, 0, 60), (2, 0, 10)], true);
-        assert_eq!((graph.nodes.len(), graph.nodes[0].threads), (2, 2));
+        assert_eq!((graph.nodes.len(), graph.nodes[0].threads.len()), (2, 2));
         assert_eq!(graph.knots, [Knot { nodes: vec![0], seconds: 0.11 }]);
     }
 
     #[test]
     fn heavy_ones_are_kept_and_nothing_breaks_without_any() {
-        assert_eq!(graph(&[], &[], false), Graph::default());
+        assert_eq!(graph(&[], &[], false), WaitGraph::default());
         let names: Vec<String> = (0..40).map(|i| format!("t{}", char::from(b'A' + i))).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let edges: Vec<(u32, u32, u64)> = (0..39).map(|i| (i, i + 1, 1000 + u64::from(i))).collect();
