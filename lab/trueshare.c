@@ -1,7 +1,7 @@
 /* trueshare: threads count events in one atomic counter.
  *
- * No lock, nobody sleeps, and yet each step must fetch the counter's cache line
- * from whoever changed it last.
+ * There is no lock and no thread sleeps, and yet each step must fetch the
+ * counter's cache line from the thread that changed it last.
  *
  * Where:    count_shared(), the atomic addition to `total`.
  * Cause:    true-sharing with --counter=shared. No layout helps: the threads

@@ -68,9 +68,9 @@ static __always_inline u32 path_number(struct unix_address *address)
 	return 0;
 }
 
-/* Finds out which side of its connection a socket in the file system is. One that was accepted shares the address of
- * the listener (unix_stream_connect in net/unix/af_unix.c). One that made the connection has none as a rule; one that
- * it was given before is shared with nobody. Those of a socketpair(2) have no address at either end. */
+/* Finds out which side of its connection a Unix socket is on. An accepted socket shares the address of its listener
+ * (unix_stream_connect in net/unix/af_unix.c). A connecting socket usually has no address; if it was bound to one before,
+ * it shares that with no other socket. The two sockets of a socketpair(2) have no address at all. */
 static __noinline int look_at(struct sock *sk, struct connection *connection)
 {
 	struct unix_address *own = 0, *other = 0;

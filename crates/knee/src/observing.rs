@@ -106,7 +106,7 @@ mod tests {
         assert_eq!(failure.status, Status::Permission);
     }
 
-    /// Nobody asked for a collector who asked for a process.
+    /// A user who asks for a process has not asked for a collector.
     #[test]
     fn a_running_program_needs_ebpf_and_no_option_is_blamed() {
         let mut without = capabilities(false);

@@ -58,9 +58,9 @@ pub enum QueueKind {
     Pool,
 }
 
-/// A lock or a pool as a queue: how busy it is, and how many would wait if more came. Who gets it without waiting
-/// leaves no trace, so that how busy it is, and how many come, are worked out (see `statistics::queueing`) from how
-/// many waited and how long each held it.
+/// A lock or a pool as a queue: how busy it is, and how many would wait if more came. A thread that gets it without
+/// waiting leaves no trace. How busy it is and how many threads come are therefore worked out from how many waited and how
+/// long each held it (see `statistics::queueing`).
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Queue {
     /// The thread count of the run.

@@ -1,8 +1,8 @@
 //! Limited resources that tasks of a scheduler (goroutines, say) take from a channel and put back, or count with a
 //! condition: told by looks at the waiting tasks, and by what samples and wake-ups show of giving back.
 //!
-//! The model. Tasks that start with one function wait at one place. Who gives one back has taken it: only tasks that
-//! start with this function do the opposite of what is waited for (send where others wait to receive). While any task
+//! The model. Tasks that start with one function wait at one place. A task that gives one back has taken it before: only
+//! tasks that start with this function do the opposite of what is waited for (send where others wait to receive). While any task
 //! waits, all of the things are held, so the number of tasks that are busy elsewhere does not change. Other structures
 //! differ: a queue is fed by other tasks, and stages of a pipeline take turns as their work comes.
 
@@ -149,7 +149,7 @@ fn exchange(stacks: &Stacks<'_>, stack: StackId) -> Option<Exchange> {
     library.filter_map(|code| code.name()).find_map(runtimes::exchange)
 }
 
-/// Who was seen to do something with others: what the task starts with, where, and what.
+/// A kind of task that was seen to do something with others: what it starts with, where it did so, and what it did.
 type Doer<'t> = (Option<TaskStart<'t>>, Option<TaskStart<'t>>, Exchange);
 
 /// How often tasks did something with others, in samples and wake-ups, and how often they waited to do it.
@@ -184,7 +184,7 @@ fn pool<'t>(
     let (mut own, mut others, mut apart) = (0, 0, start != at);
     for ((by, from, _), (did, waited)) in back {
         match *by == Some(start) {
-            // Who waits to give one to a channel gives none.
+            // A task that waits to send to a channel has not given anything back yet.
             true => {
                 own += did;
                 apart &= *did == 0 || (*from != Some(start) && *from != Some(at));

@@ -95,7 +95,7 @@ impl TaskSleeps {
                 Parked::Waits(primitive) if groups.get(&place(primitive, view)).is_some_and(Fit::holds) => {
                     SleepReason::Waits(primitive)
                 }
-                // Told from a look at the tasks: nobody called, and nobody ended it.
+                // Known from a look at the tasks: there was no call, and no thread ended the wait.
                 Parked::Sleeps if wait.syscall.is_none() => SleepReason::Sleeps,
                 Parked::Sleeps if by_the_clock(ends(wait), stacks, futex) => SleepReason::Sleeps,
                 Parked::Polls => SleepReason::Polls,

@@ -36,13 +36,13 @@ pub(super) fn serial_share(counts: &[Excess]) -> f64 {
     f64::midpoint(low, high)
 }
 
-/// How many times the ideal time `n` times as many processors take.
+/// The time that `n` times as many processors take, over the ideal time.
 pub(super) fn excess_with(share: f64, n: f64) -> f64 {
     1.0 + share * (n - 1.0).max(0.0)
 }
 
 /// The universal scalability law through the counts: σ and κ by least squares, neither negative. `None` with fewer than
-/// two counts beside the smallest, which do not tell two parameters.
+/// two counts beside the baseline: two parameters cannot be fitted to them.
 pub(super) fn universal(counts: &[Excess]) -> Option<(f64, f64)> {
     let more: Vec<&Excess> = counts.iter().filter(|(n, _)| *n > 1.0).collect();
     if more.len() < 2 {

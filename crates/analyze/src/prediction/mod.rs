@@ -292,7 +292,7 @@ impl<'a> Basis<'a> {
         })
     }
 
-    /// Of what keeps so many processors from useful work, the part whose share grows most.
+    /// What keeps this many processors from useful work: the part of their time whose share grows most.
     fn limit(&self, facts: &Facts<'_, '_>, processors: u32) -> Option<PredictedLimit> {
         let shares = |n: u32| self.losses(facts, n);
         let before = self.largest().map(shares).unwrap_or_default();

@@ -53,7 +53,7 @@ pub(super) enum Needs {
 /// The measured counts, ready to be continued.
 #[derive(Debug, Clone)]
 pub(super) struct Replay {
-    /// Counts within the processors, ascending; the first is the one that speeds are over.
+    /// Counts within the processors, ascending. Speeds are relative to the first.
     pub(super) within: Vec<MeasuredCount>,
     /// Counts above the processors, ascending.
     pub(super) beyond: Vec<MeasuredCount>,
@@ -96,7 +96,7 @@ impl Replay {
     /// The processor time of the work apart from serial phases, as the smallest count has it.
     fn alone(&self) -> f64 {
         let Some(base) = self.base() else { return 0.0 };
-        // With one processor nobody is seen to run alone: the serial code among the workers' own is known from more.
+        // With one processor every thread runs alone. What the workers run serially is known only from more processors.
         let known = base.processors > 1.0 || base.work.is_none();
         let within = self.stage(0).and_then(|step| Some(step.work.as_ref()?.within * step.time));
         let within = within.filter(|_| !known).unwrap_or(0.0);

@@ -72,7 +72,7 @@ pub struct ReplayEnds {
     pub as_alone: f64,
 }
 
-/// What limits the program with a number of processors: of what keeps them from useful work, the part whose share
+/// What limits the program with a number of processors: what keeps them from useful work, the part whose share
 /// grows most from the largest measured count.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct PredictedLimit {

@@ -46,7 +46,7 @@ static NAMES: Names = Names {
         "r2d2::",
     ],
     path_primitives: &[
-        // A pool of connections that threads share: who waits in it waits for one that another thread holds.
+        // A pool of connections that threads share: a thread that waits in it waits for one that another holds.
         ("r2d2::Pool::get", Primitive::Pool),
         ("lock_contended", Primitive::Lock),
         ("lock_common", Primitive::Lock),

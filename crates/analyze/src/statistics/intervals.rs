@@ -41,10 +41,11 @@ pub fn centre(values: &[f64], error: f64) -> Option<Interval> {
     Some(Interval { low: low - further, high: high + further })
 }
 
-/// A lower bound for the centre of second − first inside blocks, wrong in at most `error` of all cases: for the
-/// question whether there is a difference in that direction at all. Five values, none below 0, show that (chance: one
-/// in 32), however far apart they are. The two-sided interval is wider, and where a program has two speeds its lower
-/// end says little; with too few values that end is returned. `None` where even that does not exist.
+/// A lower bound for the centre of second − first inside blocks, wrong in at most `error` of all cases. It answers
+/// whether there is a difference in that direction at all: five values of 0 or more show that, however far apart they
+/// are (the chance is one in 32). The two-sided interval is wider, and its lower end says little about a program with two
+/// speeds; it is returned only when there are too few values for this bound. `None` where that end does not exist
+/// either.
 pub fn above(first: &[Measured], second: &[Measured], error: f64) -> Option<f64> {
     let inside = sorted(&differences(first, second, |a, b| b - a));
     let few = 2 * inside.len() < first.len().min(second.len());

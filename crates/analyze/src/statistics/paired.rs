@@ -78,8 +78,8 @@ fn merge(differences: &[f64]) -> Vec<f64> {
     finite.chunks(together).map(|chunk| chunk.iter().sum::<f64>() / chunk.len() as f64).collect()
 }
 
-/// How many of the sorted means of pairs are cut off at each end, plus one: the largest `k` for which a signed-rank sum
-/// below `k`, on either side, has at most this probability. `None` when not even a sum of 0 is that rare.
+/// The largest `k` for which a signed-rank sum below `k`, on either side, has at most this probability: `k` − 1 of the
+/// sorted means of pairs are cut off at each end. `None` when not even a sum of 0 is that rare.
 fn cut(blocks: usize, error: f64) -> Option<usize> {
     let most = blocks * (blocks + 1) / 2;
     // Probability of each rank sum if every sign is a fair coin: each rank is added or not.

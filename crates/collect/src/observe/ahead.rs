@@ -67,7 +67,7 @@ impl Drop for Ahead {
     fn drop(&mut self) {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         if let Some(loading) = state.loading.take() {
-            // Nobody needs them any more. A failure to load them is none of the runs that were made.
+            // They are no longer needed. A failure to load them concerns no run that was made.
             let _ = loading.join();
         }
     }

@@ -19,8 +19,8 @@ pub(super) struct Looks {
 }
 
 impl Looks {
-    /// Looks, unless the last look was too long for that: one event for each place, one without a stack for tasks whose
-    /// stacks are unknown, and such a one that counts none when nobody waited.
+    /// Looks, unless the last look took too long. Gives one event for each place, and one without a stack for tasks whose
+    /// stacks are unknown; when no task waited, one without a stack that counts 0.
     pub(super) fn look<'i>(
         &mut self,
         images: impl Iterator<Item = &'i mut Image>,

@@ -67,7 +67,7 @@ static int reach(const char *where)
 	union name name;
 	sa_family_t any = AF_UNIX;
 	int fd = socket_for(where);
-	/* Who asks at an abstract name has a name of its own, which the kernel chooses. */
+	/* A client of an abstract name gets a name of its own, which the kernel chooses. */
 	if (fd < 0 || (where[0] == '@' && bind(fd, (struct sockaddr *)&any, sizeof(any))))
 		exit(1);
 	if (connect(fd, &name.any, name_of(where, &name)))

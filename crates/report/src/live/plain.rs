@@ -8,7 +8,7 @@ use std::io::{self, Write};
 /// Rows of each table.
 const FEW: usize = 5;
 
-/// The first line: what is looked at, processors, what is done a second, threads.
+/// The first line: the program, the processors that it uses, its work per second, its threads.
 pub(super) fn headline(glance: &Glance) -> String {
     let used = glance.used.last().copied().unwrap_or(0.0);
     let threads: usize = glance.states.iter().map(|(_, count)| count).sum();

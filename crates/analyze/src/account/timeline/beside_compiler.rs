@@ -1,5 +1,5 @@
-//! A runtime's compiler on processors that the program left idle: that time is lost to what the program's threads waited
-//! for, and not to the compiler. It would have compiled later, or not at all, had they been busy.
+//! A runtime's compiler on processors that the program left idle. That time is lost to what the program's threads waited
+//! for and not to the compiler, which would have compiled later, or not at all, if they had been busy.
 
 use crate::account::lines::LineId;
 use crate::account::parts::{LossPart, Parts};
@@ -16,7 +16,7 @@ pub struct BesideCompiler {
 }
 
 impl BesideCompiler {
-    /// Some time passes, in which the compiler ran with weight `compiling`, on `free` processors that nobody else was
+    /// Some time passes in which the compiler ran with weight `compiling`, on `free` processors that no other thread was
     /// ready to use, while `idle` were idle anyway. `present`: the weight of all threads by what they do. As for idle
     /// processors, the first tier is charged before the second one.
     pub(in crate::account) fn passes(
@@ -82,7 +82,7 @@ mod tests {
     const LOCK: Activity = Activity::Blocked(Why::Lock);
     const QUEUE: Activity = Activity::Blocked(Why::Condition);
 
-    /// What a compiler's second is lost to, in percent: `free` of its processors were wanted by nobody ready.
+    /// What a compiler's second is lost to, in percent. No thread was ready to use `free` of its processors.
     fn lost(free: i64, idle: i64, present: &[(Activity, i64)]) -> Vec<(LineId, i32)> {
         let mut beside = BesideCompiler::default();
         let present = present.iter().map(|(kind, weight)| (*kind, weight * ONE));
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn nobody_could_have_used_it() {
-        // A ready thread wants the processor; nobody waits; who waits is charged with the processors that are idle.
+        // A ready thread wants the processor; no thread waits; a thread that waits is charged with an idle processor.
         assert_eq!(lost(0, 0, &[(LOCK, 1)]), [(LineId::Compiling, 100)]);
         assert_eq!(lost(1, 0, &[(Activity::Running, 1)]), [(LineId::Compiling, 100)]);
         assert_eq!(lost(1, 1, &[(LOCK, 1)]), [(LineId::Compiling, 100)]);

@@ -246,9 +246,9 @@ impl Late {
     }
 }
 
-/// Processor time that threads pay for each other, if others kept threads from their processors: processor-seconds per
-/// unit of work. Who runs alone while the other threads are kept off pays nothing, so that equal shares then take
-/// different time. On an undisturbed machine threads pay alike: `None`.
+/// Processor time that threads lose to each other (at shared memory, at locks), in processor-seconds per unit of work, if
+/// other programs kept threads from their processors. A thread that runs alone meanwhile loses nothing, so that equal
+/// shares of the work then take different time. On an undisturbed machine all threads lose the same: `None`.
 fn unequal_contention(ledger: &Ledger<'_, '_>) -> Option<f64> {
     let kept_off = ledger.to_others().0 + ledger.disturbed + ledger.stolen;
     let paid = |id| {

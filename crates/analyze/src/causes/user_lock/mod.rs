@@ -350,7 +350,7 @@ fn rows<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, group: Option<&Group
     let futex = facts.model.numbers.futex;
     let mut rows = Vec::new();
     let base = facts.model.traced.first().filter(|b| b.run.threads < traced.run.threads);
-    // Who waits for a lock of a file sleeps by the clock: futex calls are then of something else.
+    // Threads that wait for a lock of a file sleep by the clock: futex calls are then made for something else.
     let by_futex = group.is_none_or(|group| group.waits.iter().any(|w| w.wait.reason == Reason::Futex));
     if by_futex {
         rows.push(evidence("futex calls", traced.calls(futex) as f64, Unit::Of("calls"), "syscalls"));

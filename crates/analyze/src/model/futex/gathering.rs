@@ -38,7 +38,8 @@ const FEWEST: usize = 3;
 /// stage.
 const ROUNDS: usize = 4;
 
-/// Who takes the lock, looks at the condition and waits again runs no longer than this, nanoseconds of processor time.
+/// A thread that takes the lock, looks at the condition and waits again runs no longer than this, nanoseconds of processor
+/// time.
 ///
 /// Decides: whether a thread that waits again at once was woken in vain, or has little work in each round.
 /// From: chosen: the three take some microseconds, and more where the lock is contended.

@@ -116,8 +116,8 @@ pub(super) struct Takers {
     all: BTreeSet<ThreadId>,
 }
 
-/// Who takes one of the things at a place; none where the wakers alone show that nothing goes round among the threads
-/// that wait.
+/// The threads that take one of the things at a place; none where the wakers alone show that the waiting threads pass
+/// nothing to each other.
 pub(super) fn takers<'t>(traced: &Traced<'t>, stacks: &Stacks<'t>, site: &AcquireSite<'t>) -> Option<Takers> {
     let waiters = site.waiters();
     let quick = quicker(traced, stacks, site, &waiters);

@@ -91,7 +91,7 @@ pub fn usage(traced: &Traced<'_>, waits: &BTreeSet<WaitId>, size: usize) -> Opti
 struct Holds {
     /// Begin and end.
     whole: Vec<(u64, u64)>,
-    /// Nanoseconds of those whose end was not seen, until nobody waited any more.
+    /// Nanoseconds of holds whose end was not seen, until no thread waited any more.
     cut_off: f64,
     /// Times that a thread was woken, found it taken, and waited again.
     in_vain: usize,

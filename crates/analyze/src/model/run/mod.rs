@@ -146,8 +146,8 @@ impl<'t> Traced<'t> {
         self.counted.many(self.told_count())
     }
 
-    /// The count that the answer has for its run: the one that was asked for; of a run alone, which nobody asked for a
-    /// number of threads, those that did more than wait.
+    /// The thread count that answers give for this run: the one that was asked for. A run alone was asked for none; then it
+    /// is the number of threads that did more than wait.
     pub fn told_count(&self) -> u32 {
         if self.is_only_run { self.asked() } else { self.run.threads }
     }

@@ -122,7 +122,7 @@ static NAMES: Names = Names {
         "com.mchange.v2.resourcepool.",
     ],
     class_primitives: &[
-        // Pools of connections and other objects: who waits in these waits for one that another thread holds.
+        // Pools of connections and other objects: a thread that waits in these functions waits for one that another thread holds.
         ("pool.HikariPool.getConnection", Primitive::Pool),
         ("ObjectPool.borrowObject", Primitive::Pool),
         ("pool.ConnectionPool.borrowConnection", Primitive::Pool),

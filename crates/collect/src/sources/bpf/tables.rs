@@ -37,8 +37,8 @@ pub(super) struct Gone {
 }
 
 impl Gone {
-    /// Whether a row of wake-ups is complete, because its waiter, its waker or the holder has ended. Wake-ups that were
-    /// on their way meanwhile make another row.
+    /// True when a row of wake-ups is complete because its waiter, its waker or the holder has ended. A wake-up that the
+    /// kernel adds later makes a new row.
     fn settles(&self, key: &EdgeKey, waiter: impl Fn(u32) -> bool) -> bool {
         waiter(key.place) || self.threads.contains(&key.waker) || self.numbers.contains(&key.holder)
     }
