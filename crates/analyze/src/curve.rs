@@ -51,27 +51,41 @@ pub struct Clean<'t> {
     /// What is counted: threads or processors.
     pub counted: Counted,
     /// What the reader should know about the runs.
-    pub warnings: Vec<String>,
+    pub notes: Vec<RunNote>,
+}
+
+/// What to know about the timed runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunNote {
+    /// So many runs with this count failed and were left out.
+    Failed {
+        /// The thread count.
+        threads: u32,
+        /// The runs.
+        runs: u32,
+    },
+    /// Some runs printed no usable throughput, so that none is used.
+    SomeThroughputs,
+    /// This count has one run only: its noise is unknown.
+    OneRun {
+        /// The thread count.
+        threads: u32,
+    },
 }
 
 impl<'t> Clean<'t> {
     /// Sorts the runs of a recording. Failed runs, and those without a duration, are left out with a warning.
     pub fn new(tables: &'t Tables) -> Clean<'t> {
-        let mut clean = Clean::of(&tables.runs, tables.meta.counted);
+        let mut clean = Clean::from_runs(&tables.runs, tables.meta.counted);
         if tables.meta.throughput.is_some() && !clean.by_throughput && !clean.runs.is_empty() {
-            let warning = "not every run printed a usable throughput: runs are compared by their wall time";
-            clean.warnings.push(warning.to_owned());
+            clean.notes.push(RunNote::SomeThroughputs);
         }
-        for (threads, of_count) in &clean.runs {
-            if of_count.len() == 1 {
-                let warning = format!("only one timed run with {}: its noise is unknown", clean.counted.many(*threads));
-                clean.warnings.push(warning);
-            }
-        }
+        let single = clean.runs.iter().filter(|(_, runs)| runs.len() == 1);
+        clean.notes.extend(single.map(|(threads, _)| RunNote::OneRun { threads: *threads }));
         clean
     }
 
-    fn of(all: &'t [Run], counted: Counted) -> Clean<'t> {
+    fn from_runs(all: &'t [Run], counted: Counted) -> Clean<'t> {
         let mut runs: BTreeMap<u32, Vec<&Run>> = BTreeMap::new();
         let mut events: BTreeMap<u32, Vec<&Run>> = BTreeMap::new();
         let mut unusable: BTreeMap<u32, u32> = BTreeMap::new();
@@ -84,13 +98,10 @@ impl<'t> Clean<'t> {
                 _ => {}
             }
         }
-        let mut warnings = Vec::new();
-        for (threads, count) in unusable {
-            warnings.push(format!("{count} of the timed runs with {} failed and were left out", counted.many(threads)));
-        }
+        let notes = unusable.into_iter().map(|(threads, runs)| RunNote::Failed { threads, runs }).collect();
         let usable = |r: &&Run| printed(r).is_some();
         let by_throughput = !runs.is_empty() && runs.values().flatten().all(usable);
-        Clean { runs, events, by_throughput, counted, warnings }
+        Clean { runs, events, by_throughput, counted, notes }
     }
 
     /// Thread counts that have timed runs, ascending.
@@ -254,7 +265,7 @@ impl<'t> Clean<'t> {
 /// show enough loss for a cause, but with the scatter there may be none. More runs would tell. If only the smallest
 /// count is within the processors, this is about the next one, as the verdict is.
 pub fn undecided(runs: &[Run], processors: u32) -> bool {
-    let clean = Clean::of(runs, Counted::Threads);
+    let clean = Clean::from_runs(runs, Counted::Threads);
     let Some(base) = clean.base() else { return false };
     let useful = clean.cpu_per_unit(base);
     let more = || clean.counts().filter(|threads| *threads > base);
@@ -307,7 +318,7 @@ mod tests {
         let sketch = || Sketch::new(4).clean(1, &[1.0, 1.0]).clean(2, &[1.0, 1.0]).throughput(1, &[10.0]);
         let part = sketch().tables();
         assert_eq!(Clean::new(&part).points()[1].speedup, 1.0);
-        assert_eq!(Clean::new(&part).warnings.len(), 1);
+        assert_eq!(Clean::new(&part).notes, [RunNote::SomeThroughputs]);
         let whole = sketch().throughput(2, &[19.0]).tables();
         assert_eq!(Clean::new(&whole).points()[1].speedup, 1.9);
     }
@@ -347,6 +358,6 @@ mod tests {
         assert_eq!((points[0].runs, points[0].seconds.max), (2, 1.0));
         assert_eq!(points[0].counters[&CounterId::Cycles], 77.0);
         assert!(!points[0].counters.contains_key(&CounterId::Instructions));
-        assert!(clean.warnings[0].contains("failed"));
+        assert_eq!(clean.notes, [RunNote::Failed { threads: 1, runs: 1 }]);
     }
 }

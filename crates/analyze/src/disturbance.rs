@@ -9,7 +9,6 @@ use crate::statistics::median;
 use recording::Tables;
 use recording::tables::{Run, RunKind};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
 /// The smallest share that counts as a disturbance: a loss of this size is called a cause, so a disturbance could make
 /// or hide one.
@@ -49,30 +48,6 @@ pub enum Disturbance {
     Clock(f64, f64),
 }
 
-impl fmt::Display for Disturbance {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Disturbance::Steal(share) => {
-                write!(f, "the hypervisor took {:.0} % of the processors for other machines", share * 100.0)
-            }
-            Disturbance::Load(share) => {
-                write!(f, "other programs took {:.0} % of the processors", share.min(1.0) * 100.0)
-            }
-            Disturbance::Quota(share) => write!(
-                f,
-                "the control group's quota took {:.0} % of the processors' time, unlike in the other runs",
-                share * 100.0
-            ),
-            Disturbance::Heat(times) => {
-                write!(f, "the processors throttled themselves because of heat or power, {times} times")
-            }
-            Disturbance::Clock(clock, usual) => {
-                write!(f, "the processors' clock was at {:.2} GHz, usually at {:.2} GHz", clock * 1e-9, usual * 1e-9)
-            }
-        }
-    }
-}
-
 /// The usual values of a case at a thread count: medians of its timed runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Usual {
@@ -82,7 +57,7 @@ pub struct Usual {
 
 impl Usual {
     /// The medians of these runs, all of one thread count.
-    pub fn of<'r>(runs: impl Iterator<Item = &'r Run> + Clone, processors: u32) -> Usual {
+    pub fn from_runs<'r>(runs: impl Iterator<Item = &'r Run> + Clone, processors: u32) -> Usual {
         let clocks: Vec<f64> = runs.clone().filter_map(|run| run.clock_khz).map(|khz| khz as f64).collect();
         let quotas: Vec<f64> = runs.filter_map(|run| quota(run, processors)).collect();
         Usual { clock_khz: median(&clocks), quota: median(&quotas) }
@@ -127,8 +102,21 @@ pub fn beyond(load: f64, usual: f64) -> bool {
     load - usual > DISTURBED
 }
 
-/// What the reader should know: blocks that were set aside and made again, and disturbed ones that had to be kept.
-pub fn warnings(tables: &Tables) -> Vec<String> {
+/// Timed blocks that something disturbed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DisturbedBlocks {
+    /// True when they had to be kept; false when they were set aside and made again.
+    pub kept: bool,
+    /// How many they are.
+    pub blocks: usize,
+    /// How many blocks of that kind there are, disturbed or not.
+    pub of: usize,
+    /// What disturbed the first of their runs, and its thread count; none where that was a run of another case.
+    pub first: Option<(Disturbance, u32)>,
+}
+
+/// The disturbed blocks of a recording: those that were set aside, then those that were kept.
+pub fn disturbed_blocks(tables: &Tables) -> Vec<DisturbedBlocks> {
     let timed = |run: &&Run| matches!(run.kind, RunKind::Clean | RunKind::Disturbed);
     let mut by_count: BTreeMap<u32, Vec<&Run>> = BTreeMap::new();
     for run in tables.runs.iter().filter(timed) {
@@ -137,32 +125,18 @@ pub fn warnings(tables: &Tables) -> Vec<String> {
     let mut found: Vec<(&Run, Disturbance)> = Vec::new();
     for (count, runs) in &by_count {
         let processors = tables.meta.usable_at(*count);
-        let usual = Usual::of(runs.iter().copied(), processors);
+        let usual = Usual::from_runs(runs.iter().copied(), processors);
         found.extend(runs.iter().filter_map(|run| Some((*run, disturbance(run, &usual, processors)?))));
     }
     found.sort_by_key(|(run, _)| run.run);
-    let blocks =
-        |kind| tables.runs.iter().filter(|run| run.kind == kind).map(|run| run.block).collect::<BTreeSet<u32>>();
-    let why = |kind| {
-        let first = found.iter().find(|(run, _)| run.kind == kind);
-        first.map(|(run, disturbance)| format!("{disturbance} in a run with {}", tables.meta.counted.many(run.threads)))
-    };
-    let mut warnings = Vec::new();
-    let aside = blocks(RunKind::Disturbed).len();
-    if aside > 0 {
-        let why = why(RunKind::Disturbed).unwrap_or_else(|| "in a run of another case".to_owned());
-        let were = if aside == 1 { "timed block was disturbed" } else { "timed blocks were disturbed" };
-        let more = if aside == 1 { "" } else { "at first: " };
-        warnings.push(format!("{aside} {were} and made again ({more}{why})"));
-    }
-    let kept: BTreeSet<u32> =
-        found.iter().filter(|(run, _)| run.kind == RunKind::Clean).map(|(run, _)| run.block).collect();
-    if let Some(why) = why(RunKind::Clean) {
-        let (of, kept) = (blocks(RunKind::Clean).len(), kept.len());
-        let were = if kept == 1 { "was" } else { "were" };
-        warnings.push(format!("{kept} of {of} timed blocks {were} disturbed and kept nevertheless ({why})"));
-    }
-    warnings
+    let all = |kind| tables.runs.iter().filter(|run| run.kind == kind).map(|run| run.block).collect::<BTreeSet<u32>>();
+    let of_kind = |kind| found.iter().filter(move |(run, _)| run.kind == kind);
+    let first = |kind| of_kind(kind).next().map(|(run, disturbance)| (*disturbance, run.threads));
+    let (aside, of) = (all(RunKind::Disturbed).len(), all(RunKind::Clean).len());
+    let kept = of_kind(RunKind::Clean).map(|(run, _)| run.block).collect::<BTreeSet<u32>>().len();
+    let aside = DisturbedBlocks { kept: false, blocks: aside, of: aside, first: first(RunKind::Disturbed) };
+    let kept = DisturbedBlocks { kept: true, blocks: kept, of, first: first(RunKind::Clean) };
+    [aside, kept].into_iter().filter(|blocks| blocks.blocks > 0).collect()
 }
 
 /// Processor time that the run could have had, nanoseconds.
@@ -185,7 +159,7 @@ mod tests {
     }
 
     fn of(tables: &Tables, run: usize) -> Option<Disturbance> {
-        disturbance(&tables.runs[run], &Usual::of(tables.runs.iter(), 2), 2)
+        disturbance(&tables.runs[run], &Usual::from_runs(tables.runs.iter(), 2), 2)
     }
 
     #[test]
@@ -226,31 +200,5 @@ mod tests {
         assert_eq!(of(&tables, 2), Some(Disturbance::Clock(2.4e9, 3.0e9)));
         assert_eq!(of(&tables, 3), Some(Disturbance::Heat(4)));
         assert_eq!(of(&tables, 4), None);
-    }
-
-    #[test]
-    fn the_reader_is_told_what_was_set_aside_and_what_was_kept() {
-        let mut tables = tables(4);
-        assert!(warnings(&tables).is_empty());
-        tables.runs[1].foreign_ns = Some(2_000_000_000);
-        tables.runs[3].steal_ns = Some(1_000_000_000);
-        let kept = warnings(&tables);
-        assert_eq!(
-            kept,
-            [
-                "2 of 4 timed blocks were disturbed and kept nevertheless (other programs took 50 % of the processors in a \
-              run with 2 threads)"
-            ]
-        );
-        tables.runs[1].kind = RunKind::Disturbed;
-        tables.runs[2].kind = RunKind::Disturbed;
-        let told = warnings(&tables);
-        assert!(
-            told[0].starts_with("2 timed blocks were disturbed and made again (at first: other programs"),
-            "{told:?}"
-        );
-        assert!(told[1].starts_with("1 of 2 timed blocks was disturbed and kept"), "{told:?}");
-        tables.runs[1].foreign_ns = None;
-        assert!(warnings(&tables)[0].contains("in a run of another case"));
     }
 }

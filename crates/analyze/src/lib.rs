@@ -6,7 +6,7 @@
 //! [`foresight`] what removing a cause would bring; [`prediction`] what more processors would; [`amounts`] and
 //! [`growth`] the same items at several thread counts; [`queues`] locks and pools as queues; [`wait_graph`] who waits for whom; [`compare`] two
 //! recordings, two cases of a sweep, or trials of a program; [`disturbance`] what came from outside; `imported` what
-//! another tool's profile tells; [`load`] what asked a server for work. Pure: no clock, no files, no environment. The
+//! another tool's profile tells; [`load`] what asked a server for work; [`words`] phrases that several sentences need. Pure: no clock, no files, no environment. The
 //! same recording gives the same answer.
 //!
 //! May import: `recording`, serde.
@@ -33,7 +33,7 @@ pub mod sharing;
 pub mod statistics;
 pub mod verdict;
 pub mod wait_graph;
-mod words;
+pub mod words;
 
 #[cfg(any(test, feature = "rewording"))]
 #[doc(hidden)]

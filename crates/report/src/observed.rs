@@ -8,6 +8,7 @@ use analyze::answer::Queue;
 use analyze::model::code::{self, Code};
 use analyze::model::futex::{FutexWait, Purpose};
 use analyze::model::{Model, Traced};
+use analyze::words::reasons::reason;
 use recording::tables::{Reason, Sample, Wait, Wake};
 use recording::{QuickMap, StackId, ThreadId, WaitId};
 use std::collections::BTreeMap;
@@ -100,7 +101,14 @@ impl<'t> Observed<'_, 't> {
     /// True for a wait for a lock of the program or its libraries, including locks whose wait has another reason, such
     /// as the allocator's.
     pub fn is_for_lock(&self, wait: &Wait) -> bool {
-        self.futexes.get(&wait.wait).is_some_and(|futex| futex.purpose == Purpose::Lock)
+        let by_futex = self.futexes.get(&wait.wait).is_some_and(|futex| futex.purpose == Purpose::Lock);
+        by_futex || self.why(wait) == Why::Lock
+    }
+
+    /// The address of the lock that a wait is for; none where the wait does not tell it, as of a goroutine, or of a thread
+    /// that sleeps for a moment before it tries again.
+    pub(crate) fn lock_address(&self, wait: &Wait) -> Option<u64> {
+        wait.object.filter(|_| wait.reason == Reason::Futex)
     }
 
     /// What a wait is for: `kernel lock mmap_lock`, `file or device /tmp/x`.
@@ -109,7 +117,7 @@ impl<'t> Observed<'_, 't> {
     }
 
     fn named(&self, why: Why, wait: &Wait) -> String {
-        let words = why_in_words(why);
+        let words = reason(why);
         // A lock without a name is called `lock taken in` a function: here the word `lock` must not be said twice.
         let what = wait.what.as_deref().map(|what| match why {
             Why::Lock | Why::KernelLock => what.trim_start_matches("lock "),
@@ -148,34 +156,5 @@ impl<'t> Observed<'_, 't> {
     /// The thread that ended most of a wait's blocked time.
     pub(crate) fn main_waker(&self, wait: &Wait) -> Option<MainWaker> {
         main_waker(self.traced, self.why(wait), wait.wait)
-    }
-}
-
-/// What a thread waits for, in words that follow "waits for".
-pub fn why_in_words(why: Why) -> &'static str {
-    match why {
-        Why::Lock => "lock",
-        Why::Allocator => "the allocator",
-        Why::Creation => "thread creation",
-        Why::Pool => "one of a few resources",
-        Why::Condition => "condition or queue",
-        Why::Barrier => "barrier",
-        Why::Join => "a thread's end",
-        Why::Futex => "futex",
-        Why::Ended => "other goroutines",
-        Why::Task => "a task",
-        Why::Sleep => "the clock",
-        Why::Io => "file or device",
-        Why::Poll => "pipe, socket or event",
-        Why::Request => "the next request",
-        Why::Reply => "reply of a service",
-        Why::Pause => "clock, in a request",
-        Why::Child => "child process",
-        Why::Helper => "a call to act",
-        Why::Clock => "a time to act",
-        Why::Fault => "page",
-        Why::KernelLock => "kernel lock",
-        Why::Call => "system call",
-        Why::Unknown => "unknown",
     }
 }

@@ -68,7 +68,9 @@ pub fn told(model: &Model<'_>, ledger: &Ledger<'_, '_>) -> answer::Account {
 mod tests {
     use super::*;
     use crate::account::Unexplained;
+    use crate::account::lines::Why;
     use crate::causes::shared::CALL;
+    use crate::words::reasons::reason;
     use std::collections::BTreeSet;
 
     #[test]
@@ -88,6 +90,28 @@ mod tests {
         assert!(all.iter().all(|words| !words.is_empty()));
         assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), all.len(), "{all:#?}");
     }
+
+    /// A line of the account and the tables of waits say the same thing with the same nouns.
+    #[test]
+    fn lines_of_waits_use_the_words_of_the_reason() {
+        let stems = |words: &str| -> BTreeSet<String> {
+            let words = words.split(|c: char| !c.is_alphabetic()).filter(|word| word.len() > 2);
+            let stem = |word: &str| {
+                let word = word.strip_suffix("ing").unwrap_or(word);
+                word.trim_end_matches('s').trim_end_matches('e').trim_end_matches("ion").to_lowercase()
+            };
+            words.filter(|word| !GLUE.contains(word)).map(stem).collect()
+        };
+        for why in Why::ALL {
+            let id = LineId::blocked(why);
+            let Some(label) = all().find_map(|meta| (meta.lines)(id)) else { continue };
+            let (label, name) = (stems(label), stems(reason(why)));
+            assert!(!label.is_empty() && label.is_subset(&name), "{why:?}: {label:?} {name:?}");
+        }
+    }
+
+    /// Words around the nouns.
+    const GLUE: [&str; 8] = ["waiting", "for", "the", "too", "few", "other", "another", "one"];
 
     /// A terminal of 80 columns has room for so many beside three thread counts. The name of a call comes in addition.
     #[test]

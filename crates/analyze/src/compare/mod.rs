@@ -4,7 +4,8 @@
 //! counters of such runs differ; `drift` how far the machine itself drifted; `load` what other programs may have done;
 //! `summary` the conclusion in words; [`experiment`] what trials of a program say about a cause.
 //!
-//! May import: `account`, `amounts`, `answer`, `causes`, `curve`, `disturbance`, `model`, `statistics`, `recording`.
+//! May import: `account`, `amounts`, `answer`, `causes`, `curve`, `disturbance`, `model`, `statistics`, `words`,
+//! `recording`.
 
 pub mod blocks;
 mod counters;

@@ -6,11 +6,11 @@ use crate::account;
 use crate::amounts::{Amounts, amounts};
 use crate::answer::{Change, Comparison, CurveChange, Interval, Judgement, Kind, Setup};
 use crate::curve::{Clean, median_of, seconds};
-use crate::disturbance;
 use crate::model::Model;
 use crate::statistics::intervals::{holding, unpaired_ratio};
 use crate::statistics::paired::{ERROR, differences, paired};
 use crate::statistics::{Measured, NORMAL_95};
+use crate::words::runs;
 use recording::Tables;
 use std::collections::BTreeSet;
 
@@ -86,7 +86,7 @@ fn compared(before: &Tables, after: &Tables, setup: Setup) -> Comparison {
         }
         for warning in [before, after].into_iter().flat_map(|tables| {
             let notes = tables.meta.notes.iter().cloned();
-            notes.chain(disturbance::warnings(tables)).collect::<Vec<String>>()
+            notes.chain(runs::disturbed(tables)).collect::<Vec<String>>()
         }) {
             // Both recordings mostly report the same disturbed block.
             if !warnings.contains(&warning) {

@@ -6,12 +6,11 @@ use crate::answer::{Cause, Condition, CounterId, Interval, Limitation, Limitatio
 use crate::causes::shared::hidden;
 use crate::causes::shared::unexplained::unexplained;
 use crate::causes::{Meta, Outcome, Standing, describe, none};
-use crate::disturbance;
 use crate::facts::{Facts, in_proportion, large};
 use crate::load;
 use crate::verdict::beyond::beyond;
 use crate::verdict::{open, outside, power, usual};
-use crate::words::{count, is_about_one, percent, two_digits};
+use crate::words::{count, is_about_one, percent, runs, two_digits};
 use recording::meta::Completion;
 use recording::tables::{Loss, RunKind};
 use recording::words::LossKind;
@@ -288,7 +287,7 @@ pub fn warnings(facts: &Facts<'_, '_>) -> Vec<String> {
         Completion::Unfinished => warnings.push("the recording is unfinished: some runs are missing".to_owned()),
     }
     warnings.extend(meta.notes.iter().cloned());
-    warnings.extend(facts.clean.warnings.iter().cloned());
+    warnings.extend(facts.clean.notes.iter().map(|note| runs::note(*note, facts.counted())));
     let tables = facts.model.tables;
     // A single run is never left out; the notes say how it ended.
     let alone = facts.ledgers.iter().any(|l| l.traced.is_only_run);
@@ -304,7 +303,7 @@ pub fn warnings(facts: &Facts<'_, '_>) -> Vec<String> {
     warnings.extend(outside::warnings(facts));
     warnings.extend(short(facts));
     warnings.extend(load::warnings(facts.model.tables));
-    warnings.extend(disturbance::warnings(facts.model.tables));
+    warnings.extend(runs::disturbed(facts.model.tables));
     warnings.extend(facts.points.iter().filter_map(|p| disturbed(facts, p)));
     warnings.extend(facts.ledgers.iter().flat_map(|l| of_trace(facts, l)));
     warnings.extend(lost(facts));

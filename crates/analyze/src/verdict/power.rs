@@ -149,6 +149,6 @@ fn undisturbed(facts: &Facts<'_, '_>, threads: u32) -> u32 {
     let timed = |run: &&Run| run.kind == RunKind::Clean && run.threads == threads;
     let runs = || facts.model.tables.runs.iter().filter(timed);
     let processors = facts.model.tables.meta.usable_at(threads);
-    let usual = Usual::of(runs(), processors);
+    let usual = Usual::from_runs(runs(), processors);
     runs().filter(|run| disturbance(run, &usual, processors).is_none()).count() as u32
 }

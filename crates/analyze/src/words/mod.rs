@@ -1,4 +1,11 @@
 //! Small phrases that several sentences need, and the switch with which tests show that no sentence decides anything.
+//!
+//! Rooms: [`reasons`] what waits are for; [`runs`] what to know of the timed runs.
+//!
+//! May import: `account`, `curve`, `disturbance`, `recording`.
+
+pub mod reasons;
+pub mod runs;
 
 /// A sentence, or its replacement in a test that rewords all sentences.
 #[cfg(not(any(test, feature = "rewording")))]

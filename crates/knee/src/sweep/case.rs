@@ -133,7 +133,7 @@ impl<'c> Going<'c> {
         self.block.iter().any(|(run, _)| {
             let like = self.kept.iter().filter(|kept| kept.threads == run.threads);
             let processors = self.case.meta.usable_at(run.threads).min(self.processors);
-            disturbance(run, &Usual::of(like, processors), processors).is_some()
+            disturbance(run, &Usual::from_runs(like, processors), processors).is_some()
         })
     }
 

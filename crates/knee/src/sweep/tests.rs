@@ -412,7 +412,7 @@ fn a_disturbed_block_is_set_aside_and_made_again_within_the_limit() {
         assert_eq!(of(RunKind::Clean), [2, 2, 2, 1, 1, 1]);
         assert!(left.tables.runs.iter().all(|run| run.throughput == Some(5.0)));
         assert!(left.tables.runs.iter().enumerate().all(|(i, run)| run.run == RunId(i as u32)));
-        let warnings = analyze::disturbance::warnings(&left.tables);
+        let warnings = analyze::words::runs::disturbed(&left.tables);
         assert_eq!(warnings.len(), disturbed, "{warnings:?}");
         assert!(warnings[0].starts_with("1 timed block was disturbed and made again (other programs took 30 %"));
     }

@@ -55,7 +55,7 @@ pub fn render(observed: &Observed<'_, '_>, out: &mut dyn Write) -> io::Result<()
         values[1] = values[1].saturating_add(each(sample.thread));
     }
     for wait in observed.traced.waits.values() {
-        let mut places = vec![kernel(format!("[waits: {}]", crate::observed::why_in_words(observed.why(wait))))];
+        let mut places = vec![kernel(format!("[waits: {}]", analyze::words::reasons::reason(observed.why(wait))))];
         places.extend(user(wait.user_stack));
         let values = paths.entry((wait.thread, places)).or_default();
         values[2] = values[2].saturating_add(wait.count);

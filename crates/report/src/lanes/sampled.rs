@@ -6,8 +6,9 @@
 use super::class::Class;
 use super::kinds::Kind;
 use super::timeline::{Lane, Span, Timeline};
-use crate::observed::{Observed, why_in_words};
+use crate::observed::Observed;
 use analyze::account::profile::{Doing, reach_ns};
+use analyze::words::reasons::reason;
 use recording::ThreadId;
 use recording::tables::{Mode, Sample};
 use std::collections::HashMap;
@@ -110,7 +111,7 @@ impl<'t> SampledKinds<'_, '_, 't> {
 
     fn label(&self, doing: Doing<'_>) -> String {
         match doing {
-            Doing::Synchronising(why) => why_in_words(why).to_owned(),
+            Doing::Synchronising(why) => reason(why).to_owned(),
             Doing::Call(number) => self.observed.model.call_name(number),
             Doing::KernelLock => "lock inside the kernel".to_owned(),
             Doing::Fault => "page fault".to_owned(),

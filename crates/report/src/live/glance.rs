@@ -131,7 +131,7 @@ fn rate(tables: &Tables, seconds: f64) -> Option<Rate> {
 }
 
 fn reason(observed: &Observed<'_, '_>, wait: &recording::tables::Wait) -> String {
-    crate::observed::why_in_words(observed.why(wait)).to_owned()
+    analyze::words::reasons::reason(observed.why(wait)).to_owned()
 }
 
 fn named(title: &'static str, mut view: View) -> View {

@@ -64,7 +64,7 @@ pub(super) fn locks(observed: &Observed<'_, '_>, waiting: &BTreeSet<WaitId>) -> 
 fn name<'t>(observed: &Observed<'_, 't>, wait: &'t Wait) -> Option<LockName<'t>> {
     if observed.is_for_lock(wait) {
         let pid = observed.traced.pid(wait.thread).unwrap_or(0);
-        return Some(LockName::Program(pid, wait.object.unwrap_or(0)));
+        return Some(LockName::Program(pid, observed.lock_address(wait).unwrap_or(0)));
     }
     (observed.why(wait) == Why::KernelLock).then(|| LockName::Kernel(wait.what.as_deref().unwrap_or("kernel lock")))
 }

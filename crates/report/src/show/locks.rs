@@ -9,8 +9,9 @@ use analyze::account::lines::Why;
 use analyze::answer::{Bounded, Queue, QueueKind};
 use analyze::model::code;
 use analyze::sharing::variable_at;
+use analyze::words::reasons::reason;
 use recording::ThreadId;
-use recording::tables::Wait;
+use recording::tables::{Reason, Wait};
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Default)]
@@ -32,8 +33,8 @@ struct Lock<'a> {
 enum LockAt {
     /// The one at this address.
     Address(u64),
-    /// Tasks that wait leave no address: the one that is taken at this place.
-    Place(String),
+    /// Without an address: the one that is waited for at this place, in this way.
+    Place(Reason, String),
 }
 
 fn own_place(observed: &Observed<'_, '_>, wait: &Wait) -> String {
@@ -97,7 +98,8 @@ pub fn locks(observed: &Observed<'_, '_>, pick: Pick) -> View {
             continue;
         }
         let pid = observed.traced.pid(wait.thread).unwrap_or(0);
-        let at = wait.object.map_or_else(|| LockAt::Place(own_place(observed, wait)), LockAt::Address);
+        let place = || LockAt::Place(wait.reason, own_place(observed, wait));
+        let at = observed.lock_address(wait).map_or_else(place, LockAt::Address);
         let lock = found.entry((pid, at)).or_default();
         lock.queue = queue;
         lock.threads.insert(wait.thread);
@@ -125,7 +127,8 @@ pub fn locks(observed: &Observed<'_, '_>, pick: Pick) -> View {
                 let name = variable_at(tables, run, object).map_or_else(String::new, |name| format!("{name} "));
                 format!("{name}{object:#x}")
             }
-            LockAt::Place(_) => "of goroutines".to_owned(),
+            LockAt::Place(Reason::Futex, _) => "of goroutines".to_owned(),
+            LockAt::Place(..) => "with pauses".to_owned(),
         };
         let released = lock.released_by.iter().max_by(|a, b| a.1.total_cmp(b.1)).map(|(t, _)| observed.thread(*t));
         let queue = queue_cells(lock.queue);
@@ -184,7 +187,7 @@ fn pool(queue: &Queue) -> (f64, Vec<Cell>) {
     let waited = queue.waiting * queue.observed_seconds;
     let cells = [
         Cell::text(format!("pool of {}", queue.size)),
-        Cell::text("one of a few resources"),
+        Cell::text(reason(Why::Pool)),
         Cell::None,
         Cell::text(queue.site.as_ref().map(code::place).unwrap_or_default()),
         Cell::count(queue.waiters as u64),

@@ -33,7 +33,7 @@ pub const META: Meta = Meta {
     example: "Eight threads share two connections to a database, and each holds one until its query is answered.",
     disproved_by: "Make the pool larger than the number of threads: if the time does not fall, it is not the cause.",
     lines: |id| match id {
-        LineId::Blocked(Why::Pool) => Some("waiting for a free resource"),
+        LineId::Blocked(Why::Pool) => Some("one of a few resources"),
         LineId::Synchronising(Why::Pool) => Some("code of acquiring resources"),
         _ => None,
     },

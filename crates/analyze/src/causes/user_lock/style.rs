@@ -190,12 +190,12 @@ fn meaning(why: Why) -> &'static str {
     match why {
         Why::Io => "a file or a device",
         Why::Poll => "a pipe, a socket or an event",
-        Why::Sleep => "the clock (it sleeps)",
+        Why::Sleep => "the clock (a sleep)",
         Why::Fault => "a page",
-        Why::KernelLock => "a lock inside the kernel",
+        Why::KernelLock => "a kernel lock",
         Why::Lock => "another lock",
-        Why::Pool => "one of a few things that others have",
-        Why::Condition => "what another one brings",
+        Why::Pool => "one of a few resources",
+        Why::Condition => "work from another thread",
         _ => "a system call",
     }
 }

@@ -225,7 +225,7 @@ fn keep_lines(row: &TrialRow, unchanged: &Meta) -> KeepLines {
 
 fn warnings(unchanged: &Tables, cases: &[Tested]) -> Vec<String> {
     // The blocks of all cases are the same.
-    let mut warnings = analyze::disturbance::warnings(unchanged);
+    let mut warnings = analyze::words::runs::disturbed(unchanged);
     if cases.iter().any(|case| case.same == Same::Varies) {
         let what = "the unchanged program prints something else in each run, so outputs cannot be compared";
         warnings.push(what.to_owned());
