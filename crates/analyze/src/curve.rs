@@ -109,7 +109,7 @@ impl<'t> Clean<'t> {
         self.runs.keys().copied()
     }
 
-    /// The smallest thread count with timed runs.
+    /// The baseline: the smallest thread count with timed runs. Speed-ups and growth refer to it.
     pub fn base(&self) -> Option<u32> {
         self.counts().next()
     }
@@ -262,8 +262,8 @@ impl<'t> Clean<'t> {
 }
 
 /// True when timed runs leave open whether the program loses time: at some count within the processors, the medians
-/// show enough loss for a cause, but with the scatter there may be none. More runs would tell. If only the smallest
-/// count is within the processors, this is about the next one, as the verdict is.
+/// show enough loss for a cause, but with the scatter there may be none. More runs would tell. If only the baseline
+/// is within the processors, this is about the next one, as the verdict is.
 pub fn undecided(runs: &[Run], processors: u32) -> bool {
     let clean = Clean::from_runs(runs, Counted::Threads);
     let Some(base) = clean.base() else { return false };

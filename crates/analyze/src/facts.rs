@@ -21,7 +21,7 @@ pub struct Facts<'a, 't> {
     pub ledgers: &'a [Ledger<'a, 't>],
     /// Processors that the program may use.
     pub processors: u32,
-    /// True for a program that runs more threads than the count says, as its smallest count shows.
+    /// True for a program that runs more threads than the count says, as its baseline shows.
     pub more_threads: bool,
     /// The words for a line of the account, from the causes.
     pub named: fn(&Model<'_>, LineId) -> String,
@@ -42,7 +42,7 @@ impl<'a, 't> Facts<'a, 't> {
     }
 
     /// The thread count that the verdict is about: the largest within the processors whose loss is significant, else
-    /// the smallest such count beyond them; the smallest count of all only when no other was traced.
+    /// the smallest such count beyond them; the baseline only when no other was traced.
     pub fn focus(&self) -> Option<&'a Ledger<'a, 't>> {
         if let Some(only) = self.only {
             return self.ledgers.iter().find(|l| l.account.threads == only).filter(|l| has_loss(l));
@@ -77,7 +77,7 @@ impl<'a, 't> Facts<'a, 't> {
 
     /// True when a larger count is certainly faster, in a program that runs more threads than the count says, such as a
     /// pipeline of n threads plus two. The number of processors is then no limit for the count, and the loss of the
-    /// smaller count keeps no further thread from helping, as at the smallest count.
+    /// smaller count keeps no further thread from helping, as at the baseline.
     pub fn overtaken(&self, ledger: &Ledger<'_, '_>) -> bool {
         let threads = ledger.account.threads;
         let Some(own) = self.points.iter().find(|p| p.threads == threads).filter(|_| self.more_threads) else {

@@ -2,7 +2,7 @@
 
 use crate::answer::{CounterId, Point};
 
-/// Decides: whether a program mostly waits: with the smallest count, its threads use less than this share of the
+/// Decides: whether a program mostly waits: at the baseline, its threads use less than this share of the
 /// processors that they could use.
 /// From: twice as many threads still find a processor then.
 /// Shown by: the tests below; programs whose threads wait for answers use a tenth.

@@ -1,4 +1,4 @@
-//! On-CPU time beyond that of the smallest count, by line.
+//! On-CPU time beyond that of the baseline, by line.
 
 use super::lines::Why;
 use super::lines::{LineId, Unexplained};
@@ -25,9 +25,9 @@ pub struct CpuProfile<'a, 't> {
     pub on_cpu: f64,
     /// For each system call, the share of its on-CPU time that failing calls took.
     pub failing: BTreeMap<u32, f64>,
-    /// True when creating and ending threads is loss at the smallest count too.
+    /// True when creating and ending threads is loss at the baseline too.
     pub creating_is_loss: bool,
-    /// At the smallest count, the share of the time of a runtime's compilers and collectors that they ran beside the
+    /// At the baseline, the share of the time of a runtime's compilers and collectors that they ran beside the
     /// requested threads, on processors that the capacity does not count. It is no part of the work.
     pub beside: f64,
 }
@@ -35,9 +35,9 @@ pub struct CpuProfile<'a, 't> {
 /// What a run is compared with.
 #[derive(Debug, Clone, Copy)]
 pub enum Base<'a, 't> {
-    /// Another run, at the smallest count.
+    /// Another run, at the baseline.
     Run(&'a CpuProfile<'a, 't>),
-    /// Nothing: the smallest count was not traced.
+    /// Nothing: the baseline was not traced.
     Unknown,
     /// Nothing: there is only this one run, and no curve. Everything but the program's own functions then counts as
     /// loss.
@@ -63,7 +63,7 @@ impl<'t> CpuProfile<'_, 't> {
         own.map(|d| self.spent(*d).0).sum()
     }
 
-    /// Share of the on-CPU time that goes into creating threads and counts as loss at the smallest count too.
+    /// Share of the on-CPU time that goes into creating threads and counts as loss at the baseline too.
     pub fn creating(&self) -> f64 {
         match self.creating_is_loss {
             true => (self.spent(Doing::Creation).0 / self.on_cpu).min(1.0),
@@ -185,7 +185,7 @@ pub fn growth<'t>(
     (parts.list(), functions)
 }
 
-/// Offsets kinds of synchronising that take more than at the smallest count against kinds that take less. Code of locks
+/// Offsets kinds of synchronising that take more than at the baseline against kinds that take less. Code of locks
 /// and code of conditions is one activity: a thread that comes too late to wait for work meets the others at the
 /// queue's lock instead, so the same call counts as another kind. Only the growth of all kinds together is a loss.
 fn settle(changes: &mut [(Doing<'_>, f64, f64)]) {

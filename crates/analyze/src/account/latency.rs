@@ -1,4 +1,4 @@
-//! What a unit of work already waits for at the smallest count: a reply, a device, a pause of its own. More threads do
+//! What a unit of work already waits for at the baseline: a reply, a device, a pause of its own. More threads do
 //! not make these waits shorter; they wait at the same time. So, like the processor time that the work takes, such
 //! waiting is no loss at other counts. Only waiting beyond it is.
 
@@ -6,7 +6,7 @@ use super::lines::{Balance, Booked, LineId, Why};
 use crate::statistics::MIN_SHARE;
 use std::collections::BTreeMap;
 
-/// What the work waits for at the smallest count.
+/// What the work waits for at the baseline.
 pub(super) struct Latency {
     /// Idle processor-seconds per unit of work, by line.
     waits: BTreeMap<LineId, f64>,
@@ -15,9 +15,9 @@ pub(super) struct Latency {
     /// Time of a unit of work × threads, in seconds. With t threads that do not hinder each other, a unit takes a t-th
     /// of it.
     thread_seconds: f64,
-    /// True where several threads shared the work at the smallest count too, so that they waited for each other there.
+    /// True where several threads shared the work at the baseline too, so that they waited for each other there.
     several: bool,
-    /// True where threads waited for work at the smallest count while others ran: for those, and for nothing outside.
+    /// True where threads waited for work at the baseline while others ran: for those, and for nothing outside.
     each_other: bool,
 }
 
@@ -31,7 +31,7 @@ fn of_the_work(id: LineId) -> bool {
 }
 
 impl Latency {
-    /// From the account of the smallest count, with the processors it could use and its threads: where a sweep counts
+    /// From the account of the baseline, with the processors it could use and its threads: where a sweep counts
     /// processors, several threads may share one. `waited`: thread-seconds per unit of work that threads were blocked.
     ///
     /// `holds_up`: what keeps other work from the thread, although the work could do without; it is loss at every count.
@@ -77,7 +77,7 @@ impl Latency {
             line.seconds -= taken;
             own += taken;
         }
-        // If threads waited for each other at the smallest count, these waits say nothing about what grew.
+        // If threads waited for each other at the baseline, these waits say nothing about what grew.
         if !self.several {
             self.pass_on(account, waited);
         }
@@ -89,8 +89,8 @@ impl Latency {
         own
     }
 
-    /// Idle processors are charged in equal parts to all waiting threads. Waits that are as long as at the smallest
-    /// count explain no loss: their part goes to the waits that have grown, in proportion to their growth. A wait leaves
+    /// Idle processors are charged in equal parts to all waiting threads. Waits that are as long as at the baseline
+    /// explain no loss: their part goes to the waits that have grown, in proportion to their growth. A wait leaves
     /// no more than one processor idle: what exceeds its growth stays unexplained, and so does what goes to waits of
     /// unknown purpose. Only waits for other threads keep what no growth explains.
     fn pass_on(&self, account: &mut Balance, waited: &BTreeMap<LineId, f64>) {

@@ -128,7 +128,7 @@ impl Within {
 /// What a line of the account is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum LineId {
-    /// On a processor, beyond what the smallest count spends: code of locks, conditions, barriers, joins.
+    /// On a processor, beyond what the baseline spends: code of locks, conditions, barriers, joins.
     Synchronising(Why),
     /// On a processor in the memory allocator.
     Allocator(Within),
@@ -154,15 +154,15 @@ pub enum LineId {
     Call(u32),
     /// The same, in calls that fail.
     FailingCall(u32),
-    /// On a processor, in functions that the smallest count runs too.
+    /// On a processor, in functions that the baseline runs too.
     SameFunctions,
-    /// The same as a gain: these functions take less time than at the smallest count.
+    /// The same as a gain: these functions take less time than at the baseline.
     SameFunctionsLess,
-    /// On a processor in functions that the smallest count does not run.
+    /// On a processor in functions that the baseline does not run.
     NewFunctions,
     /// Changes of all kinds that are each within their sampling error.
     Noise,
-    /// Processor time of the smallest count beyond its capacity, as a gain: more threads ran than were asked for, or the
+    /// Processor time of the baseline beyond its capacity, as a gain: more threads ran than were asked for, or the
     /// medians are of different runs. It is part of the useful work, and the capacity does not hold it.
     Beyond,
     /// Ready to run, and held back by the control group's quota.
@@ -326,7 +326,7 @@ pub struct Balance {
     pub threads: u32,
     /// What the program could have used: min(threads, processors) × time.
     pub capacity: f64,
-    /// What the work takes: the processor time of the smallest count, and what the work waits for there too.
+    /// What the work takes: the processor time of the baseline, and what the work waits for there too.
     pub useful: f64,
     /// The part of the loss that no evidence explains. Negative when the parts found exceed the loss.
     pub unexplained: f64,

@@ -29,7 +29,7 @@ pub(super) struct CleanTimes {
     pub(super) pressed: f64,
     /// On-CPU time of the traced run while more threads ran than the capacity counts.
     pub(super) surplus: f64,
-    /// Processor time of the clean runs at the smallest count.
+    /// Processor time of the clean runs at the baseline.
     pub(super) base: Option<f64>,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct CleanTimes {
 pub(super) enum Comparand<'a, 't> {
     /// By its growth over a base.
     Base(Base<'a, 't>),
-    /// The smallest count: only creating threads may be loss.
+    /// The baseline: only creating threads may be loss.
     Itself,
 }
 
@@ -135,7 +135,7 @@ impl CleanTimes {
     }
 }
 
-/// What is loss at the smallest count too.
+/// What is loss at the baseline too.
 fn itself(run: &CpuProfile<'_, '_>) -> Vec<LossPart> {
     if run.creating_is_loss { vec![run.creation()] } else { Vec::new() }
 }

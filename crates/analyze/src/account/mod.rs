@@ -7,8 +7,7 @@
 //! instant; `criticality` who ran while capacity was idle; `profile` the CPU samples; `kernel_code` what kernel stacks
 //! show; `serial_code` code that never runs beside other code; `idle` and `growth` idle time and processor time by
 //! line; `losses` and `scale` how both are scaled to the clean runs; `latency` what the work already waits for at the
-//! smallest count; `lines` what an account consists of; `parts` lines in the making; `wakers`
-//! who ended a wait.
+//! baseline; `lines` what an account consists of; `parts` lines in the making; `wakers` who ended a wait.
 //!
 //! May import: `answer`, `curve`, `model`, `runtimes`, `sharing`, `statistics`, `recording`.
 
@@ -90,12 +89,12 @@ pub struct Ledger<'m, 't> {
     pub serial_code: SerialCode<'t>,
     /// Units of work done in the measured part of the traced run.
     pub work: f64,
-    /// Efficiency of the timed runs (speed-up over the smallest count per thread; 1 is ideal): median and lower end of
-    /// the 95 % interval; absent at the smallest count.
+    /// Efficiency of the timed runs (speed-up over the baseline per thread; 1 is ideal): median and lower end of
+    /// the 95 % interval; absent at the baseline.
     pub efficiency: Option<(f64, f64)>,
     /// What the unexplained part consists of, as far as known: in the unit of the lines, largest first.
     pub unexplained: Vec<(Unexplained, f64)>,
-    /// User-space functions by growth against the smallest count, largest first, in the unit of the lines.
+    /// User-space functions by growth against the baseline, largest first, in the unit of the lines.
     pub grown: Vec<(Doing<'t>, f64)>,
     /// What [`LineId::Noise`] consists of: parts that are each within their sampling error.
     pub small: Vec<Booked>,
@@ -109,7 +108,7 @@ pub struct Ledger<'m, 't> {
 }
 
 impl Ledger<'_, '_> {
-    /// True where each thread does about as much as at the smallest count: idle processors then do not keep threads
+    /// True where each thread does about as much as at the baseline: idle processors then do not keep threads
     /// from helping. Where tasks keep their threads while they sleep, the other tasks could have used more at any count.
     pub fn scales(&self) -> bool {
         !self.holds_up_tasks && self.efficiency.is_some_and(|(median, _)| median >= 1.0 - MIN_SHARE)
@@ -218,7 +217,7 @@ pub fn ledgers<'m, 't>(model: &'m Model<'t>, clean: &Clean<'t>) -> Vec<Ledger<'m
     });
     let against = Smallest { count: base_count, cpu: base_cpu, strength: base_strength.as_ref() };
     let mut lines: Vec<_> = drafts.iter().map(|d| draw_up(model, clean, d, &against)).collect();
-    // In a program that runs more threads than requested, threads wait for each other at the smallest count too.
+    // In a program that runs more threads than requested, threads wait for each other at the baseline too.
     let by_itself = |d: &Draft| !d.traced.is_only_run && !d.traced.uses_more();
     if let Some(base) = drafts.iter().position(|d| Some(d.traced.run.threads) == base_count && by_itself(d)) {
         let latency = lines.get(base).zip(drafts.get(base)).map(|(l, d)| {
@@ -256,7 +255,7 @@ pub fn ledgers<'m, 't>(model: &'m Model<'t>, clean: &Clean<'t>) -> Vec<Ledger<'m
         .collect()
 }
 
-/// True when creating threads is loss at the smallest count too. No unit of work needs its own thread, but a program
+/// True when creating threads is loss at the baseline too. No unit of work needs its own thread, but a program
 /// that makes one for each task pays the same at every count, so that this cost does not show as growth.
 ///
 /// It counts where the program loses enough for a cause, and creating takes more than all other loss. A program that
@@ -304,7 +303,7 @@ struct Lines<'t> {
     most_growth: Option<f64>,
 }
 
-/// The smallest count, with which the others are compared.
+/// The baseline, with which the others are compared.
 struct Smallest<'a, 't> {
     count: Option<u32>,
     /// Processor time of the timed runs per unit of work.
@@ -367,7 +366,7 @@ fn draw_up<'t>(model: &Model<'t>, clean: &Clean<'t>, draft: &Draft<'_, 't>, smal
         clean_cpu.as_ref().and_then(|cpu| least_idle(cpu, others, &capacities)).map(|share| share * capacity)
     };
     let least_idle = idle_beside(&[]);
-    // Where the work may cost as much processor time as at the smallest count, idle time that is large enough for a cause
+    // Where the work may cost as much processor time as at the baseline, idle time that is large enough for a cause
     // is a loss, however much the speed of the runs differs. What other programs took is not idle.
     let no_gain = most_growth.is_some_and(|most| most > 0.0) && !traced.is_only_run;
     let idles = idle_beside(&foreign).filter(|idle| no_gain && *idle > MIN_SHARE * capacity);
@@ -441,7 +440,7 @@ fn wanted(found: &[LossPart], took: f64, capacity: f64, busy: f64) -> f64 {
 }
 
 impl Lines<'_> {
-    /// Counts as useful what the work already waits for at the smallest count.
+    /// Counts as useful what the work already waits for at the baseline.
     fn leave_out(&mut self, latency: &Latency, draft: &Draft<'_, '_>) {
         let before = self.account.unexplained;
         let own = latency.leave_out(&mut self.account, &draft.waited(), draft.room());

@@ -44,7 +44,7 @@ impl Both {
 /// How processor time beyond the useful is scaled from traced to clean.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum TimeScale {
-    /// Scale the differences to the smallest count, by this factor.
+    /// Scale the differences to the baseline, by this factor.
     Differences(f64),
     /// Scale the processor times themselves, at both counts, before their differences are taken.
     Times,

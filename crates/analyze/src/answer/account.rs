@@ -14,7 +14,7 @@ pub struct Account {
     pub working_threads: Option<u32>,
     /// Processor-seconds per unit of work that the program could have used: min(threads, processors) × time.
     pub capacity: f64,
-    /// CPU time per unit of work at the smallest thread count, and what the work waits for there: what the work takes.
+    /// CPU time per unit of work at the baseline, and what the work waits for there: what the work takes.
     pub useful: f64,
     /// The part of the loss that no evidence explains. Negative when the parts found exceed the loss.
     pub unexplained: f64,

@@ -41,7 +41,7 @@ pub struct Point {
     pub seconds: Spread,
     /// Units of work a second, when the program prints them.
     pub throughput: Option<Spread>,
-    /// Speed over the smallest thread count's.
+    /// Speed over the baseline's: that of the smallest thread count.
     pub speedup: f64,
     /// Its interval.
     pub speedup_interval: Interval,

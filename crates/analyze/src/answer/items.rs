@@ -31,7 +31,7 @@ pub struct Growth {
     pub kind: Kind,
     /// Its name.
     pub name: String,
-    /// Its largest amount at any count minus that at the smallest count: seconds or calls per unit of work.
+    /// Its largest amount at any count minus that at the baseline: seconds or calls per unit of work.
     pub growth: f64,
     /// Standard error of the growth from sampling; 0 for what was counted.
     pub sampling_error: f64,

@@ -58,6 +58,6 @@ pub struct Foreseen {
     pub times_as_fast: f64,
     /// Its 90 % interval; of an upper bound, from 1 to the bound's own upper end.
     pub interval: Interval,
-    /// Speed over that of the program as it is, at the smallest thread count.
+    /// Speed over that of the program as it is, at the baseline.
     pub speedup: f64,
 }

@@ -24,7 +24,7 @@ pub fn words(model: &Model<'_>, id: LineId) -> String {
 }
 
 /// The lines with one for all noise: beside the changes within their sampling error, a gain in the functions that the
-/// smallest count runs too, unless it is as certain and as large as a loss has to be for a cause. The sum stays the same.
+/// baseline runs too, unless it is as certain and as large as a loss has to be for a cause. The sum stays the same.
 fn noise_as_one(account: &Balance) -> Vec<Booked> {
     let scatter = (account.loss_interval.high - account.loss_interval.low) / 2.0;
     let proven =

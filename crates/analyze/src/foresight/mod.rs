@@ -16,7 +16,7 @@ use crate::words::{is_about_one, said, two_digits};
 use model::{Count, Taken};
 
 /// Decides: whether nothing is foretold because the program runs hardly anything but the cause's code: more than this
-/// share of its processor time at the smallest thread count.
+/// share of its processor time at the baseline.
 /// From: arithmetic: the speed without it is 1 over the rest, so that an error of 5 % in the share makes 25 % in the
 /// speed.
 /// Shown by: `nothing_is_foretold_where_little_is_left`.
@@ -52,7 +52,7 @@ pub fn what_if(facts: &Facts<'_, '_>, metas: &[&Meta], verdict: &Verdict) -> Wha
 }
 
 /// Why nothing is foretold where each cause's code is most of the program.
-const LITTLE_LEFT: &str = "with the smallest count the program runs hardly anything but what the cause is about: what would be \
+const LITTLE_LEFT: &str = "at the baseline the program runs hardly anything but what the cause is about: what would be \
                            left without it cannot be told";
 
 /// A cause of the verdict whose removal can be foretold.
@@ -108,7 +108,7 @@ fn foreseen<'t>(
     let mut taken = Taken::new(part);
     for known in of {
         let (lost, error) = lost(facts, ledger, known)?;
-        // At the smallest count creating threads may be a loss already.
+        // At the baseline creating threads may be a loss already.
         let in_loss = known.meta.charged(base).0 > 0.0;
         let code = own_code(facts, known.meta, (ledger, base));
         let losses = (share(ledger, lost), share(ledger, error));
@@ -131,7 +131,7 @@ fn lost(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>, known: &KnownCause<'_>) 
     Some((here.max(0.0) * of_all, error * of_all))
 }
 
-/// The share of the capacity at the smallest count that the cause takes there. Code that would not run is told apart.
+/// The share of the capacity at the baseline that the cause takes there. Code that would not run is told apart.
 fn at_base(facts: &Facts<'_, '_>, base: &Ledger<'_, '_>, known: &KnownCause<'_>) -> Option<f64> {
     match known.meta.removal {
         Removal::Code(_) => Some(0.0),
@@ -142,7 +142,7 @@ fn at_base(facts: &Facts<'_, '_>, base: &Ledger<'_, '_>, known: &KnownCause<'_>)
     }
 }
 
-/// The share of the processor time at the smallest count that the cause's own code takes.
+/// The share of the processor time at the baseline that the cause's own code takes.
 fn own_code<'t>(facts: &Facts<'_, 't>, meta: &Meta, (ledger, base): (&Ledger<'_, 't>, &Ledger<'_, 't>)) -> f64 {
     match meta.removal {
         Removal::Code(share) => share(facts, meta, ledger, base),

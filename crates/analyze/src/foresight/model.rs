@@ -1,9 +1,9 @@
 //! The arithmetic of a removal at one thread count.
 //!
 //! The capacity of a unit of work is C = p·T: processors times the time that it takes. A cause that takes L of it away
-//! leaves C − L, so that the unit takes (C − L)/p. What the smallest count needs for the unit, C₁, no count does with
+//! leaves C − L, so that the unit takes (C − L)/p. What the baseline needs for the unit, C₁, no count does with
 //! less: the time is at least C₁/p. Code that would not run at all, a share u of C₁, comes off both. So does what the
-//! cause takes away at the smallest count already: where one worker waits for one thread that feeds it, for example.
+//! cause takes away at the baseline already: where one worker waits for one thread that feeds it, for example.
 //!
 //! How long a lock is held at one thread does not foretell what it costs at two: handing it from one processor to
 //! another costs more than that. The model uses what was lost, and never the length of holds.
@@ -28,8 +28,8 @@ const NORMAL_90: f64 = 1.645;
 /// Wrong if: a repair also changes what the program does, such as how much memory it touches.
 const MODEL_ERROR: f64 = 0.4;
 
-/// Decides: whether nothing is foretold for more threads than processors, because the program mostly waits: with the
-/// smallest count it keeps less than this share of the processors busy that it could use.
+/// Decides: whether nothing is foretold for more threads than processors, because the program mostly waits: at the baseline
+/// it keeps less than this share of the processors busy that it could use.
 /// From: chosen: below it, four threads on two processors could be more than a quarter faster than the processors alone
 /// allow to a program that never waits.
 /// Shown by: `threads_that_sleep_may_overlap_more_than_processors_tell`.
@@ -42,14 +42,14 @@ pub(super) struct Count {
     threads: u32,
     /// Processors that count in the capacity.
     processors: f64,
-    /// Wall time here, and at the smallest count.
+    /// Wall time here, and at the baseline.
     time: Spread,
     base_time: Spread,
-    /// Capacity of the smallest count over its wall time.
+    /// Capacity of the baseline over its wall time.
     base_processors: f64,
-    /// Processor time at the smallest count over its wall time.
+    /// Processor time at the baseline over its wall time.
     base_busy: f64,
-    /// What the work takes, over the wall time of the smallest count.
+    /// What the work takes, over the wall time of the baseline.
     useful: f64,
     /// The share of the loss that is the program's own.
     own: f64,
@@ -64,11 +64,11 @@ pub(super) struct Taken {
     pub(super) lost: f64,
     /// Its standard error.
     error: f64,
-    /// Share of the processor time at the smallest count in code that would not run.
+    /// Share of the processor time at the baseline in code that would not run.
     pub(super) code: f64,
     /// The same, as far as the loss does not contain it.
     beyond_loss: f64,
-    /// Share of the capacity at the smallest count that the cause takes there.
+    /// Share of the capacity at the baseline that the cause takes there.
     at_base: f64,
     at_most: bool,
 }
@@ -142,7 +142,7 @@ impl Taken {
     }
 
     /// Removes one more cause. `lost`: its share of the program's own loss, and the standard error of that. `code`: the
-    /// share of the smallest count's processor time that its code takes, and whether the loss contains it. `at_base`: the
+    /// share of the baseline's processor time that its code takes, and whether the loss contains it. `at_base`: the
     /// share of that count's capacity that it takes otherwise.
     pub(super) fn add(&mut self, (lost, error): (f64, f64), (code, in_loss): (f64, bool), at_base: f64, at_most: bool) {
         self.lost += lost;

@@ -33,7 +33,7 @@ const PROCESS: f64 = 0.005;
 
 /// The time outside the stretch may differ between runs by this share: no two starts take the same time.
 ///
-/// Decides: whether a run at the smallest count that has no worker threads is taken to spend as long outside the
+/// Decides: whether a run at the baseline that has no worker threads is taken to spend as long outside the
 /// stretch as the other counts.
 /// From: chosen; in 13 sweeps the starts of two counts differed by less than 10 % in most, and by up to 35 % on a
 /// machine whose load changed.
@@ -241,7 +241,7 @@ fn range(values: &[f64]) -> f64 {
 }
 
 /// How well the rates fit stretches of one kind (lower is better), and the stretch of each run; `None` when they do not
-/// fit. If the smallest count has no stretch, because its main thread does the work, its rate gives the length.
+/// fit. If the baseline has no stretch, because its main thread does the work, its rate gives the length.
 fn fit(runs: &[TracedRate], found: &[Option<Stretch>]) -> Option<(f64, Vec<Stretch>)> {
     let known: Vec<(TracedRate, Stretch)> = runs.iter().zip(found).filter_map(|(r, s)| Some((*r, (*s)?))).collect();
     let missing = runs.len() - known.len();

@@ -141,7 +141,7 @@ impl<'a> Basis<'a> {
             let step = MeasuredCount { count: point.threads, processors, time, work };
             if on_processors(point.threads) {
                 replay.within.push(step);
-                // Relative to the smallest count, inside the blocks of runs: what a block has in common does not count.
+                // Relative to the baseline, inside the blocks of runs: what a block has in common does not count.
                 let base = replay.base().map_or(time, |base| base.time);
                 ends.push([point.speedup_interval.low, point.speedup_interval.high].map(|speed| base / speed));
             } else {

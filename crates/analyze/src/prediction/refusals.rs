@@ -24,13 +24,13 @@ const MOST_FOREIGN: f64 = 0.1;
 /// Wrong if: the same code takes twice as long because of the memory.
 const WORK_GROWS: f64 = 0.8;
 
-/// Decides: the same: the code of the smallest count accounts for more than this share of that growth.
+/// Decides: the same: the code of the baseline accounts for more than this share of that growth.
 /// From: chosen: more than half.
 /// Shown by: `work_that_grows_with_the_threads_is_not_predicted`.
 /// Wrong if: as above.
 const SAME_CODE: f64 = 0.6;
 
-/// Decides: the same: a run takes at least this share of the time that it takes with the smallest count.
+/// Decides: the same: a run takes at least this share of the time that it takes at the baseline.
 /// From: chosen: a program whose threads each do the whole work is never faster.
 /// Shown by: `work_that_grows_with_the_threads_is_not_predicted`.
 /// Wrong if: as above.
@@ -71,7 +71,7 @@ pub(super) fn refused(facts: &Facts<'_, '_>, replay: &Replay, tested: bool) -> O
     let waited = most(|id| {
         matches!(id, LineId::Blocked(Why::Io | Why::Poll | Why::Sleep | Why::Reply | Why::Pause) | LineId::ReadingPages)
     });
-    // What the work waits for with the smallest count, too, is no loss there.
+    // What the work waits for at the baseline, too, is no loss there.
     let waited = waited.max(replay.waiting());
     if waited > MOST_FOREIGN {
         return Some(not_known(

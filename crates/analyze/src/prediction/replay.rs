@@ -2,8 +2,8 @@
 //! tell.
 //!
 //! A unit of work takes at least: the time of its serial phases; what it waits for that no processor brings; and the
-//! processor time of the thread with the most of the rest. That processor time is taken once as it is with the smallest
-//! count, where nothing is in a thread's way, and once as the largest count's runs recorded it. What the measured counts
+//! processor time of the thread with the most of the rest. That processor time is taken once as it is at the baseline,
+//! where nothing is in a thread's way, and once as the largest count's runs recorded it. What the measured counts
 //! take beyond this is what threads do to each other. It is continued by the law of Amdahl with a serial share that may
 //! exceed 1 (`law`).
 
@@ -42,7 +42,7 @@ impl MeasuredCount {
 /// Which processor time the work is taken to need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Needs {
-    /// That of the smallest count.
+    /// That of the baseline.
     Alone,
     /// The same, divided evenly.
     Evenly,
@@ -93,7 +93,7 @@ impl Replay {
         all().find(|step| step.count == processors).or_else(|| all().next_back()).or(self.largest())
     }
 
-    /// The processor time of the work apart from serial phases, as the smallest count has it.
+    /// The processor time of the work apart from serial phases, as the baseline has it.
     fn alone(&self) -> f64 {
         let Some(base) = self.base() else { return 0.0 };
         // With one processor every thread runs alone. What the workers run serially is known only from more processors.
@@ -152,7 +152,7 @@ impl Replay {
         })
     }
 
-    /// Speed over the smallest count.
+    /// Speed over the baseline.
     pub(super) fn speed(&self, processors: u32, needs: Needs, continued: bool) -> f64 {
         let base = self.base().map_or(f64::NAN, |base| base.time);
         base / self.time(processors, needs, continued)

@@ -38,7 +38,7 @@ pub struct NotKnown {
     pub would_tell: String,
 }
 
-/// The speed with a number of processors. Speeds are times that of the smallest count.
+/// The speed with a number of processors. Speeds are times that of the baseline.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Predicted {
     /// The processors.
@@ -68,7 +68,7 @@ pub struct Predicted {
 pub struct ReplayEnds {
     /// The speed if the work takes as much processor time as in the largest count's runs.
     pub as_recorded: f64,
-    /// The speed if it takes no more than with the smallest count.
+    /// The speed if it takes no more than at the baseline.
     pub as_alone: f64,
 }
 

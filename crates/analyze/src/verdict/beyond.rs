@@ -18,7 +18,7 @@ const COLLAPSE: f64 = 1.5;
 pub(crate) fn beyond(facts: &Facts<'_, '_>, causes: &[&Meta], first: Option<&Cause>) -> Option<Beyond> {
     let threads = first?.threads;
     let own = facts.points.iter().find(|p| p.threads == threads)?;
-    // At the smallest count nothing is known about what grew.
+    // At the baseline nothing is known about what grew.
     let base = facts.points.first()?.threads;
     let worst = |p: &&Point| p.threads > threads.max(base) && p.speedup > 0.0 && slower(own, p);
     let point = facts.points.iter().filter(worst).min_by(|a, b| a.speedup.total_cmp(&b.speedup))?;

@@ -145,7 +145,7 @@ pub(crate) enum Table {
     Wakers,
     /// System calls with their errors and times
     Syscalls,
-    /// Functions by processor time and by growth against the smallest thread count
+    /// Functions by processor time and by growth against the baseline, the smallest thread count
     Functions,
     /// Source lines by the same
     Lines,

@@ -153,8 +153,13 @@ fn table(
         column("self_s", "self", "Processor time in it, per unit of work."),
         column("share", "self %", "Of all processor time of the run."),
         column("total_s", "total", "The same with all that it calls.").minor(3),
-        column("base_s", "self at base", "Its own time at the smallest thread count, per unit of work.").minor(2),
-        column("growth_s", "growth", "How much its own time grew against the smallest thread count."),
+        column(
+            "base_s",
+            "self at baseline",
+            "Its own time at the baseline, the smallest thread count, per unit of work.",
+        )
+        .minor(2),
+        column("growth_s", "growth", "How much its own time grew against the baseline."),
         column("samples", "samples", "Samples that this rests on: fewer than about ten say little."),
     ]);
     let mut view = View::new(title, &columns);

@@ -1,6 +1,6 @@
 //! `extra-work`: a unit of work needs more instructions or calls with more threads.
 //!
-//! Evidence: functions that the smallest count does not run and that are no waiting loops; more system calls per unit
+//! Evidence: functions that the baseline does not run and that are no waiting loops; more system calls per unit
 //! of work; more instructions, where counted; a function that each thread runs for as long as a single thread did, also
 //! with more threads than processors. More time in the same functions alone proves nothing: it may be memory, sharing,
 //! or a loop that waits.
@@ -147,7 +147,7 @@ fn functions<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, code: &SlowerCo
     let at = who.as_ref().map_or_else(|| "user-space code".to_owned(), named);
     let mut rows = vec![
         evidence(
-            "CPU time of user-space code beyond the smallest count, per unit of work",
+            "CPU time of user-space code beyond the baseline, per unit of work",
             code.seconds.0,
             Unit::Seconds,
             "samples",
@@ -165,7 +165,7 @@ fn functions<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, code: &SlowerCo
     }
     if let Some(ratio) = code.instructions {
         rows.push(evidence(
-            "instructions per unit of work over those of the smallest count",
+            "instructions per unit of work over those of the baseline",
             ratio,
             Unit::Ratio,
             "runs",

@@ -1,7 +1,7 @@
 //! `false-sharing`: threads use different variables that lie in one cache line, and one of them writes.
 //!
 //! Evidence: sampled memory accesses of several threads to different bytes of a line; breakpoints that saw them there
-//! at the same time; and more time per unit of work in instructions that use the line than at the smallest count.
+//! at the same time; and more time per unit of work in instructions that use the line than at the baseline.
 //!
 //! May import: `account`, `answer`, `facts`, `shared`, `sharing`.
 

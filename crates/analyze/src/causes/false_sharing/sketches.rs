@@ -139,7 +139,7 @@ fn nameless_code_stands_for_that_of_another_run_only_where_all_runs_show_it() {
         lines.iter().find(|l| l.cause == CauseId::TRUE_SHARING).map(|l| l.seconds)
     };
     let whole = gain(&tables).unwrap();
-    assert!((whole - 1.0).abs() < 0.1, "0.5 s of it are the smallest count's: {whole}");
+    assert!((whole - 1.0).abs() < 0.1, "0.5 s of it are the baseline's: {whole}");
     // Another run with four threads shows the same, but in that with two only a third is delayed: the code of one
     // thread may be delayed or not.
     let (two, four) = (traced(&tables), RunId(77));
@@ -160,7 +160,7 @@ fn nameless_code_stands_for_that_of_another_run_only_where_all_runs_show_it() {
         access.run != two || nth % 3 == 0
     });
     let part = gain(&tables).unwrap();
-    assert!((part - 1.5).abs() < 0.1, "nothing of the smallest count's is known to be held up: {part}");
+    assert!((part - 1.5).abs() < 0.1, "nothing of the baseline's is known to be held up: {part}");
 }
 
 #[test]

@@ -179,7 +179,7 @@ fn held_back(ledger: &Ledger<'_, '_>, waited: f64) -> Option<String> {
 }
 
 /// What is missing if the last thread may have had a slower processor.
-const SLOWER: &str = "those that waited ran as long as a fair share of the work takes with the smallest count, or nearly as \
+const SLOWER: &str = "those that waited ran as long as a fair share of the work takes at the baseline, or nearly as \
                       long as the last one, and what that one ran beyond them is processor time that the work does not \
                       take there: its processor may have been the slower one; repeat it at another time";
 

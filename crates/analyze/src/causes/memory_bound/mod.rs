@@ -1,6 +1,6 @@
 //! `memory-bound`: the same code does the same work in more time, because the processors share caches or memory.
 //!
-//! Evidence, only with hardware counters: as many instructions per unit of work as at the smallest count, more time,
+//! Evidence, only with hardware counters: as many instructions per unit of work as at the baseline, more time,
 //! and more cache misses. Without counters it cannot be told from shared variables, or from hardware threads that share
 //! a core, and stays unsure.
 //!
@@ -15,7 +15,7 @@ use crate::statistics::MIN_SHARE;
 
 /// The work counts as unchanged when the growth of instructions is less than this share of the growth of time.
 ///
-/// Decides: whether slower code does the same work as with the smallest count.
+/// Decides: whether slower code does the same work as at the baseline.
 /// From: chosen; no measurement.
 /// Shown by: `as_many_instructions_and_more_misses_are_memory`, `more_instructions_in_a_large_function_are_extra_work`.
 /// Wrong if: threads wait for memory and also do somewhat more work: the waiting for memory is not reported.
@@ -76,18 +76,18 @@ fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
             culprit: who,
             evidence: vec![
                 evidence(
-                    "CPU time per unit of work over that of the smallest count",
+                    "CPU time per unit of work over that of the baseline",
                     code.time,
                     Unit::Ratio,
                     "samples",
                 ),
                 evidence(
-                    "instructions per unit of work over those of the smallest count",
+                    "instructions per unit of work over those of the baseline",
                     instructions,
                     Unit::Ratio,
                     "runs",
                 ),
-                evidence("cache misses per unit of work over those of the smallest count", misses, Unit::Ratio, "runs"),
+                evidence("cache misses per unit of work over those of the baseline", misses, Unit::Ratio, "runs"),
             ],
             remedies: vec![
                 "work on a block as long as it is in the cache; do several steps in one pass over the data".to_owned(),

@@ -107,7 +107,7 @@ pub fn conclude(facts: &Facts<'_, '_>) -> Cause {
 /// A count keeps more processors busy than it has threads if there are more than this many times as many busy
 /// processors as threads.
 ///
-/// Decides: whether an answer without a cause says that the smallest count already uses several processors.
+/// Decides: whether an answer without a cause says that the baseline already uses several processors.
 /// From: chosen: in most programs a runtime's own threads take less than a quarter of a processor beside one thread.
 /// Wrong if: a garbage collector takes more: the answer then says so although the program's own threads do not use
 /// these processors.
@@ -153,7 +153,7 @@ fn uncertain(facts: &Facts<'_, '_>) -> Option<String> {
     })
 }
 
-/// The sentence for a smallest count that keeps more processors busy than it has threads: the speed-up then cannot
+/// The sentence for a baseline that keeps more processors busy than it has threads: the speed-up then cannot
 /// reach the number of processors.
 fn busy_already(facts: &Facts<'_, '_>) -> String {
     let first = facts.points.first().filter(|first| first.processors_used > BUSIER * f64::from(first.threads));

@@ -1,6 +1,6 @@
 //! `page-fault`: time goes into mapping, clearing or copying pages of memory.
 //!
-//! Evidence: CPU time in the kernel's fault handling beyond that of the smallest count, waits for pages that need no
+//! Evidence: CPU time in the kernel's fault handling beyond that of the baseline, waits for pages that need no
 //! device, and the places whose code causes the faults. Faults inside the allocator belong to `allocator`, faults that
 //! read from a device to `io-wait`.
 //!

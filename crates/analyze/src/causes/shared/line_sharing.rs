@@ -1,5 +1,5 @@
 //! What `false-sharing` and `true-sharing` have in common: cache lines that threads really use at the same time, and
-//! the time at the instructions that use them beyond that at the smallest count.
+//! the time at the instructions that use them beyond that at the baseline.
 
 use super::blame::{Blamed, by_weight, culprit as blame_culprit, named, sources};
 use super::shared_memory::{LinePart, Shows, open, places, seconds, source, thread};

@@ -61,7 +61,7 @@ pub enum Removal {
     Time,
     /// At most the time that is charged to it: threads that no longer wait for this may wait for something else.
     AtMost,
-    /// At most the time that is charged to it, and its code's time at the smallest count. The function tells that part
+    /// At most the time that is charged to it, and its code's time at the baseline. The function tells that part
     /// as a share of the processor time there; it gets the cause, and the accounts of the count and of the smallest one.
     Code(for<'t> fn(&Facts<'_, 't>, &Meta, &Ledger<'_, 't>, &Ledger<'_, 't>) -> f64),
     /// Cannot be known from an account.

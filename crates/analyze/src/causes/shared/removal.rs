@@ -1,4 +1,4 @@
-//! How much of the processor time at the smallest count is in code that would not run without a cause.
+//! How much of the processor time at the baseline is in code that would not run without a cause.
 
 use super::Meta;
 use super::blame::sources;
@@ -9,7 +9,7 @@ use crate::account::{Ledger, LineId};
 use crate::facts::Facts;
 use std::collections::BTreeSet;
 
-/// The share of the processor time at the smallest count in code whose growth would be charged to the cause.
+/// The share of the processor time at the baseline in code whose growth would be charged to the cause.
 pub(in crate::causes) fn own_lines(_: &Facts<'_, '_>, meta: &Meta, _: &Ledger<'_, '_>, base: &Ledger<'_, '_>) -> f64 {
     let failing = crate::account::growth::failing(base.traced);
     let part = |doing: Doing<'_>| match doing {
@@ -22,7 +22,7 @@ pub(in crate::causes) fn own_lines(_: &Facts<'_, '_>, meta: &Meta, _: &Ledger<'_
     samples / base.profile.total.max(1) as f64
 }
 
-/// The share of the processor time at the smallest count in the kernel, called from where threads wait for a lock of the
+/// The share of the processor time at the baseline in the kernel, called from where threads wait for a lock of the
 /// kernel at this count. Who no longer takes the lock makes other calls, or none.
 pub(in crate::causes) fn same_callers<'t>(
     facts: &Facts<'_, 't>,

@@ -1,4 +1,4 @@
-//! User-space code that takes more time per unit of work than at the smallest count: what `extra-work` and
+//! User-space code that takes more time per unit of work than at the baseline: what `extra-work` and
 //! `memory-bound` examine, and what neither can decide alone.
 
 use crate::account::profile::Doing;
@@ -36,19 +36,19 @@ const NEARLY_ALL: f64 = 0.9;
 /// Code that grew.
 #[derive(Debug, Clone)]
 pub struct SlowerCode<'t> {
-    /// Seconds per unit of work beyond the smallest count, of all functions together, and their standard error.
+    /// Seconds per unit of work beyond the baseline, of all functions together, and their standard error.
     pub seconds: (f64, f64),
     /// The function that grew most: name, module, seconds.
     pub function: Option<(Option<&'t str>, &'t str, f64)>,
-    /// True when the smallest count does not run that function.
+    /// True when the baseline does not run that function.
     pub new: bool,
     /// Addresses that hold nearly all of its samples.
     pub addresses: usize,
-    /// Instructions per unit of work, over those of the smallest count.
+    /// Instructions per unit of work, over those of the baseline.
     pub instructions: Option<f64>,
-    /// Cache misses per unit of work, over those of the smallest count.
+    /// Cache misses per unit of work, over those of the baseline.
     pub misses: Option<f64>,
-    /// CPU time per unit of work, over that of the smallest count.
+    /// CPU time per unit of work, over that of the baseline.
     pub time: f64,
 }
 

@@ -1,7 +1,7 @@
 //! `user-lock`: threads wait for each other at a lock of the program or of its libraries.
 //!
 //! Evidence: futex waits classified as waits for a lock, the idle capacity that the account charges to them, and the
-//! CPU time that lock and futex code takes beyond that at the smallest count.
+//! CPU time that lock and futex code takes beyond that at the baseline.
 //!
 //! May import: `account`, `answer`, `curve`, `facts`, `model`, `runtimes`, `shared`, `sharing`, `statistics`, `words`,
 //! `recording`.

@@ -37,7 +37,7 @@ pub(super) fn section(comparison: &Comparison) -> Option<String> {
         return None;
     }
     let mut m = Markup::default();
-    m.raw("<p class=\"lead\">Speed-up over the smallest count, by ").text(&parameter);
+    m.raw("<p class=\"lead\">Speed-up over the baseline, by ").text(&parameter);
     m.raw(" and ")
         .raw(comparison.counted().word())
         .raw("s: blue is faster, orange is slower, and each step of the colour is a factor of √2.</p>\n");

@@ -105,7 +105,7 @@ fn table(cases: &Cases<'_>) -> String {
     let what = comparison.unit.as_deref().unwrap_or("Time of a run");
     m.raw("<p class=\"lead\">")
         .text(what)
-        .raw(" and speed-up over the smallest count, by ")
+        .raw(" and speed-up over the baseline, by ")
         .text(comparison.counted().word())
         .raw(" count. Each name leads to ");
     m.raw("the page of its recording.</p>\n");
