@@ -194,7 +194,7 @@ pub(crate) struct BlockedCall {
 
 impl BlockedCall {
     /// A call with all its arguments.
-    pub(crate) fn of(number: u32, arguments: [u64; 6]) -> BlockedCall {
+    pub(crate) fn from_call(number: u32, arguments: [u64; 6]) -> BlockedCall {
         let [object, operation, expected, timeout, ..] = arguments;
         BlockedCall { number, object, operation: Some(operation), expected: Some(expected as u32), timed: timeout != 0 }
     }

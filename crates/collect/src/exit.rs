@@ -20,7 +20,7 @@ impl std::fmt::Display for Exit {
 
 impl Exit {
     /// From the status that wait4(2) gives.
-    pub(crate) fn of(status: libc::c_int) -> Exit {
+    pub(crate) fn from_status(status: libc::c_int) -> Exit {
         match libc::WIFSIGNALED(status) {
             true => Exit::Signal(libc::WTERMSIG(status)),
             false => Exit::Status(libc::WEXITSTATUS(status)),

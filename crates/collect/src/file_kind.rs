@@ -17,7 +17,7 @@ pub(crate) enum FileKind {
 
 impl FileKind {
     /// From the inode's mode, which the kernel saw, and the link in /proc, which may have been read later.
-    pub(crate) fn of(mode: u32, link: Option<&Path>) -> Option<FileKind> {
+    pub(crate) fn from_mode(mode: u32, link: Option<&Path>) -> Option<FileKind> {
         let text = link.map(|link| link.to_string_lossy().into_owned());
         match mode & libc::S_IFMT {
             libc::S_IFIFO => Some(FileKind::Pipe),
@@ -62,12 +62,12 @@ mod tests {
     #[test]
     fn descriptors_are_named_by_what_the_kernel_saw() {
         let link = Path::new("/data/file");
-        assert_eq!(FileKind::of(0o100644, Some(link)).unwrap().name(), "/data/file");
+        assert_eq!(FileKind::from_mode(0o100644, Some(link)).unwrap().name(), "/data/file");
         // Closed and used again before the link was read.
-        assert_eq!(FileKind::of(0o100644, Some(Path::new("socket:[7]"))).unwrap().name(), "file");
-        assert_eq!(FileKind::of(0o010600, Some(link)), Some(FileKind::Pipe));
-        assert_eq!(FileKind::of(0o140777, None).unwrap().reason(), Reason::Pipe);
-        assert_eq!(FileKind::of(0o600, Some(Path::new("anon_inode:[eventfd]"))).unwrap().name(), "eventfd");
-        assert_eq!(FileKind::of(0, Some(link)), None);
+        assert_eq!(FileKind::from_mode(0o100644, Some(Path::new("socket:[7]"))).unwrap().name(), "file");
+        assert_eq!(FileKind::from_mode(0o010600, Some(link)), Some(FileKind::Pipe));
+        assert_eq!(FileKind::from_mode(0o140777, None).unwrap().reason(), Reason::Pipe);
+        assert_eq!(FileKind::from_mode(0o600, Some(Path::new("anon_inode:[eventfd]"))).unwrap().name(), "eventfd");
+        assert_eq!(FileKind::from_mode(0, Some(link)), None);
     }
 }

@@ -16,11 +16,11 @@ pub(crate) struct MachineTime {
 
 impl MachineTime {
     pub(crate) fn now() -> Option<MachineTime> {
-        MachineTime::of(&[])
+        MachineTime::read(&[])
     }
 
     /// The time of these processors; of the whole machine when none are given.
-    pub(crate) fn of(processors: &[u32]) -> Option<MachineTime> {
+    pub(crate) fn read(processors: &[u32]) -> Option<MachineTime> {
         let text = fs::read_to_string("/proc/stat").ok()?;
         if processors.is_empty() {
             return parse_stat(&text, "cpu");

@@ -6,7 +6,7 @@
 mod common;
 
 use collect::{Error, Exit, RunOptions, Stop, Tracer};
-use common::{Kept, assert_whole, command, compile, lost, trace};
+use common::{KeptOutput, assert_whole, command, compile, lost, trace};
 use recording::{RunId, Tables, Writer};
 use std::path::Path;
 
@@ -104,6 +104,6 @@ fn fill(small: &Path, beside: &Path) -> Result<(), Error> {
     let script = format!("for i in 1 2 3 4 5 6 7 8 9; do sleep 0.01; done; echo done > {}/proof", beside.display());
     let command = command(&["/bin/sh", "-c", &script]);
     Tracer::new()
-        .run(&command, &RunOptions::default(), &mut Kept::default(), &Stop::new(), &mut writer, RunId(0))
+        .run(&command, &RunOptions::default(), &mut KeptOutput::default(), &Stop::new(), &mut writer, RunId(0))
         .map(drop)
 }

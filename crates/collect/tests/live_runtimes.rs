@@ -6,7 +6,7 @@
 mod common;
 
 use collect::{Command, RunOptions, Stop, Tracer};
-use common::{Kept, command};
+use common::{KeptOutput, command};
 use recording::tables::{Reason, Wait};
 use recording::{Recording, RunId, StackId, Tables, Writer, synthetic};
 use std::collections::BTreeSet;
@@ -27,7 +27,9 @@ fn trace_command(path: &Path, command: &Command) -> (Tables, Vec<String>) {
     let meta = synthetic::meta(collect::machine::machine().usable_processors);
     let mut writer = Writer::create(path, &meta).unwrap();
     let mut tracer = Tracer::new();
-    tracer.run(command, &RunOptions::default(), &mut Kept::default(), &Stop::new(), &mut writer, RunId(0)).unwrap();
+    tracer
+        .run(command, &RunOptions::default(), &mut KeptOutput::default(), &Stop::new(), &mut writer, RunId(0))
+        .unwrap();
     drop(writer);
     (Recording::open(path).unwrap().tables().unwrap(), tracer.notes())
 }

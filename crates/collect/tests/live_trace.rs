@@ -4,7 +4,7 @@
 mod common;
 
 use collect::{End, Exit, RunOptions, Stop, Tracer, run_clean};
-use common::{Kept, command, compile, trace};
+use common::{KeptOutput, command, compile, trace};
 use recording::tables::{CallSite, MarkKind, Reason, Timed};
 use recording::{Recording, RunId, StackId, Tables, ThreadId, Writer};
 use std::time::Duration;
@@ -293,14 +293,15 @@ fn nothing_is_left_in_the_kernel() {
 
 #[test]
 fn a_missing_program_is_told_before_anything_runs() {
-    let run = |argv: &[&str]| run_clean(&command(argv), &RunOptions::default(), &mut Kept::default(), &Stop::new());
+    let run =
+        |argv: &[&str]| run_clean(&command(argv), &RunOptions::default(), &mut KeptOutput::default(), &Stop::new());
     assert!(matches!(run(&["/nowhere/program"]), Err(collect::Error::Start { .. })));
     assert!(matches!(run(&[]), Err(collect::Error::EmptyCommand)));
 }
 
 #[test]
 fn a_clean_run_measures_time_and_keeps_the_output() {
-    let mut output = Kept::default();
+    let mut output = KeptOutput::default();
     let finished = run_clean(
         &command(&["/bin/sh", "-c", "echo out; echo err >&2; sleep 0.05; exit 3"]),
         &RunOptions::default(),
@@ -317,7 +318,7 @@ fn a_clean_run_measures_time_and_keeps_the_output() {
 #[test]
 fn a_run_that_takes_too_long_is_ended() {
     let options = RunOptions { timeout: Some(Duration::from_millis(100)), ..RunOptions::default() };
-    let ended = run_clean(&command(&["/bin/sleep", "60"]), &options, &mut Kept::default(), &Stop::new());
+    let ended = run_clean(&command(&["/bin/sleep", "60"]), &options, &mut KeptOutput::default(), &Stop::new());
     assert!(matches!(ended, Err(collect::Error::Timeout { .. })), "{ended:?}");
 }
 
@@ -328,7 +329,7 @@ fn a_stopped_run_is_ended_even_when_a_grandchild_holds_its_output() {
     let ended = run_clean(
         &command(&["/bin/sh", "-c", "sleep 5 & sleep 60"]),
         &RunOptions::default(),
-        &mut Kept::default(),
+        &mut KeptOutput::default(),
         &stop,
     );
     assert!(matches!(ended, Err(collect::Error::Interrupted)), "{ended:?}");

@@ -18,7 +18,7 @@ impl Time {
     }
 
     /// The event with a printed name: `cycles:ppp`, `cpu_core/cycles/P`, `cpu-clock`.
-    pub(crate) fn of(event: &str) -> Option<Time> {
+    pub(crate) fn from_event(event: &str) -> Option<Time> {
         let base = base(event);
         TIME.iter().position(|name| *name == base).map(Time)
     }
@@ -71,10 +71,10 @@ mod tests {
             ("cpu-clock:ppp", "cpu-clock"),
             ("task-clock", "task-clock"),
         ] {
-            assert_eq!(Time::of(event).map(Time::name), Some(name), "{event}");
+            assert_eq!(Time::from_event(event).map(Time::name), Some(name), "{event}");
         }
         for event in ["", "sched:sched_switch", "cache-misses", "instructions:u", "dummy:HG", "cycles_x"] {
-            assert_eq!(Time::of(event), None, "{event}");
+            assert_eq!(Time::from_event(event), None, "{event}");
         }
     }
 

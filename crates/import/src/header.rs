@@ -67,7 +67,7 @@ fn frequency(text: &str) -> Option<(Time, u64)> {
         let (_, rest) = text.split_once(name)?;
         rest.split([',', ' ']).find(|part| !part.is_empty())
     };
-    let event = Time::of(field("name = ")?)?;
+    let event = Time::from_event(field("name = ")?)?;
     let hertz: u64 = field("sample_freq } = ")?.parse().ok()?;
     let asked = text.split(',').any(|part| part.trim() == "freq = 1");
     (asked && (1..=1_000_000).contains(&hertz)).then_some((event, hertz))
@@ -98,7 +98,11 @@ mod tests {
         assert_eq!((machine.processors, machine.model.as_str()), (8, "Some CPU @ 2.00GHz: fast"));
         assert_eq!((machine.kernel.as_str(), machine.memory_bytes), ("6.1.0-18-amd64", 2 << 20));
         assert_eq!(header.command.as_deref(), Some("/usr/bin/perf record -F 999 -g ./app 4"));
-        assert_eq!(Time::of("cpu-clock").and_then(|event| header.hertz(event)), Some(999));
-        assert_eq!(Time::of("cycles").and_then(|event| header.hertz(event)), None, "a fixed period is no frequency");
+        assert_eq!(Time::from_event("cpu-clock").and_then(|event| header.hertz(event)), Some(999));
+        assert_eq!(
+            Time::from_event("cycles").and_then(|event| header.hertz(event)),
+            None,
+            "a fixed period is no frequency"
+        );
     }
 }

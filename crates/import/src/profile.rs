@@ -156,7 +156,7 @@ fn blank(knee: &str, now_unix_ns: u64) -> Meta {
 
 /// One sample with handles.
 #[derive(Debug, Clone, Copy)]
-struct Kept {
+struct KeptSample {
     key: Key,
     time_ns: u64,
     processor: Option<u32>,
@@ -171,7 +171,7 @@ struct Profile {
     name: String,
     threads: u32,
     event: Time,
-    samples: Vec<Kept>,
+    samples: Vec<KeptSample>,
     /// The latest name of each thread.
     comms: BTreeMap<Key, String>,
     header: Header,
@@ -195,14 +195,14 @@ impl Profile {
         if found.too_many {
             return Err(Error::TooMany { name, limit: MOST_SAMPLES });
         }
-        let Some(event) = Time::all().find(|event| found.of(*event).next().is_some()) else {
+        let Some(event) = Time::all().find(|event| found.samples_of(*event).next().is_some()) else {
             return Err(match (found.others.is_empty(), rest.without_time) {
                 (false, _) => Error::NoProcessorTime { name, found: found.other_events() },
                 (true, 0) => Error::NoScript { name, line: rest.strange },
                 (true, _) => Error::NoTimes { name },
             });
         };
-        let mut samples: Vec<Kept> = found.of(event).collect();
+        let mut samples: Vec<KeptSample> = found.samples_of(event).collect();
         samples.sort_by_key(|sample| sample.time_ns);
         let mut profile = Profile {
             threads,
@@ -341,7 +341,7 @@ impl Profile {
 #[derive(Default)]
 struct Found {
     /// By the event's index.
-    time: BTreeMap<usize, Vec<Kept>>,
+    time: BTreeMap<usize, Vec<KeptSample>>,
     comms: BTreeMap<Key, String>,
     /// Number of samples of other events.
     others: BTreeMap<String, u64>,
@@ -356,7 +356,7 @@ const MOST_EVENTS: usize = 8;
 
 impl Found {
     fn take(&mut self, sample: Text, names: &mut Names) {
-        let Some(event) = Time::of(&sample.event) else {
+        let Some(event) = Time::from_event(&sample.event) else {
             // Users choose the names of events, so a text may contain any number of them.
             if self.others.len() < 64 || self.others.contains_key(&sample.event) {
                 *self.others.entry(sample.event).or_default() += 1;
@@ -383,11 +383,19 @@ impl Found {
         };
         let key = (sample.pid, sample.tid);
         let (time_ns, processor, period, cut) = (sample.time_ns, sample.processor, sample.period, sample.cut);
-        self.time.entry(event.index()).or_default().push(Kept { key, time_ns, processor, period, mode, path, cut });
+        self.time.entry(event.index()).or_default().push(KeptSample {
+            key,
+            time_ns,
+            processor,
+            period,
+            mode,
+            path,
+            cut,
+        });
         self.comms.insert(key, sample.comm);
     }
 
-    fn of(&self, event: Time) -> impl Iterator<Item = Kept> {
+    fn samples_of(&self, event: Time) -> impl Iterator<Item = KeptSample> {
         self.time.get(&event.index()).into_iter().flatten().copied()
     }
 
@@ -403,7 +411,7 @@ impl Found {
     fn notes(&self, event: Time, name: &str, strange: u64) -> Vec<String> {
         let mut notes = Vec::new();
         let left: Vec<&str> = Time::all()
-            .filter(|other| *other != event && self.of(*other).next().is_some())
+            .filter(|other| *other != event && self.samples_of(*other).next().is_some())
             .map(|other| other.name())
             .chain(self.others.keys().map(String::as_str).take(MOST_EVENTS))
             .collect();

@@ -91,7 +91,9 @@ pub(crate) fn of_command(command: &[OsString], sweep: &Sweep) -> Result<Job, Fai
             let missing = "the thread counts are missing: --threads <LIST>".to_owned();
             return Err(usage(missing).hint("for example: -t 1,2,4"));
         }
-        None => bounds::of(template, &options.param, asked, collect::machine::order(), |name| std::env::var_os(name))?,
+        None => bounds::from_command(template, &options.param, asked, collect::machine::order(), |name| {
+            std::env::var_os(name)
+        })?,
     };
     let counted = if options.threads.is_some() { Counted::Threads } else { Counted::Processors };
     let name = PathBuf::from(Path::new(&program).file_name().unwrap_or(&program));

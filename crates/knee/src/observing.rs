@@ -17,7 +17,7 @@ pub(crate) enum Wanted {
 
 impl Wanted {
     /// What the option says.
-    pub(crate) fn of(option: Option<Collector>) -> Wanted {
+    pub(crate) fn from_option(option: Option<Collector>) -> Wanted {
         option.map_or(Wanted::Best, Wanted::This)
     }
 }

@@ -19,7 +19,7 @@ pub enum Used {
 pub fn imports(sources: &[Source]) -> Vec<BTreeSet<Used>> {
     let index: BTreeMap<(&str, &[String]), usize> =
         sources.iter().enumerate().map(|(at, each)| ((each.krate.as_str(), each.module.as_slice()), at)).collect();
-    let exports: Vec<Exports> = sources.iter().map(Exports::of).collect();
+    let exports: Vec<Exports> = sources.iter().map(Exports::from_source).collect();
     let tree = Tree { sources, index, exports };
     (0..sources.len()).map(|at| tree.uses(at)).collect()
 }
@@ -38,7 +38,7 @@ struct Exports {
 }
 
 impl Exports {
-    fn of(source: &Source) -> Exports {
+    fn from_source(source: &Source) -> Exports {
         let mut exports = Exports::default();
         for item in &source.file.items {
             if let Item::Use(found) = item

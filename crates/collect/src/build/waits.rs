@@ -98,7 +98,7 @@ mod tests {
     }
 
     fn call(number: i64) -> Within {
-        Within::Call(BlockedCall::of(number as u32, [7, 128, 2, 9, 0, 0]))
+        Within::Call(BlockedCall::from_call(number as u32, [7, 128, 2, 9, 0, 0]))
     }
 
     fn row(at: WaitPlace) -> Wait {
@@ -107,7 +107,8 @@ mod tests {
 
     #[test]
     fn a_read_of_something_unknown_is_no_wait_for_a_file() {
-        let unreported = BlockedCall { operation: None, ..BlockedCall::of(libc::SYS_read as u32, [7, 0, 0, 0, 0, 0]) };
+        let unreported =
+            BlockedCall { operation: None, ..BlockedCall::from_call(libc::SYS_read as u32, [7, 0, 0, 0, 0, 0]) };
         assert_eq!(row(place(Within::Call(unreported))).reason, Reason::None);
         // The kernel's stack tells it all the same.
         let in_kernel = WaitPlace { in_kernel: Some(Reason::Io), ..place(Within::Call(unreported)) };
@@ -118,7 +119,8 @@ mod tests {
 
     #[test]
     fn who_polls_nothing_sleeps() {
-        let with = |number: i64, arguments| row(place(Within::Call(BlockedCall::of(number as u32, arguments)))).reason;
+        let with =
+            |number: i64, arguments| row(place(Within::Call(BlockedCall::from_call(number as u32, arguments)))).reason;
         assert_eq!(with(libc::SYS_pselect6, [0, 0, 0, 0, 0x7fff_0000, 0]), Reason::Sleep);
         assert_eq!(with(libc::SYS_ppoll, [0, 0, 0x7fff_0000, 0, 0, 0]), Reason::Sleep);
         assert_eq!(with(libc::SYS_pselect6, [5, 0x7fff_0000, 0, 0, 0, 0]), Reason::Poll);

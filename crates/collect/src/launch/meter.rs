@@ -32,13 +32,13 @@ impl Meter {
     pub(crate) fn begin(of: &[u32]) -> Meter {
         let (groups, processors) = (Groups::own(), Processors::of_machine());
         let heat = processors.thermal_throttles();
-        let (time, throttled) = (MachineTime::of(of), groups.throttled());
+        let (time, throttled) = (MachineTime::read(of), groups.throttled());
         Meter { groups, processors, of: of.to_vec(), heat, time, throttled }
     }
 
     /// To be called as soon as the stretch has ended, because an idle processor lowers its clock.
     pub(crate) fn end(self) -> Metered {
-        let now = MachineTime::of(&self.of);
+        let now = MachineTime::read(&self.of);
         let (clock_khz, heat) = (self.processors.clock_khz(), self.processors.thermal_throttles());
         let machine = self.time.zip(now);
         Metered {

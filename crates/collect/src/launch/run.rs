@@ -73,8 +73,11 @@ pub(crate) fn run(
     });
     let (status, usage) = waited?;
     let metered = meter.end();
-    let run =
-        Finished { started_unix_ns, wall_ns: end.saturating_sub(start), ..Finished::used(&usage, Exit::of(status)) };
+    let run = Finished {
+        started_unix_ns,
+        wall_ns: end.saturating_sub(start),
+        ..Finished::used(&usage, Exit::from_status(status))
+    };
     let ours_ns = run.user_ns + run.system_ns;
     Ok(metered.beside(run, ours_ns))
 }

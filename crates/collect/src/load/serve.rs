@@ -141,7 +141,7 @@ pub(crate) fn serve(
     });
     let (status, usage) = reap(pid.cast_signed())?;
     let window = window.map_err(|trouble| match trouble {
-        Trouble::Ended { was_ready } => Error::ServerEnded { was_ready, exit: Exit::of(status) },
+        Trouble::Ended { was_ready } => Error::ServerEnded { was_ready, exit: Exit::from_status(status) },
         Trouble::Other(error) => error,
     })?;
     let whole = Finished::used(&usage, window.exit);
@@ -231,7 +231,7 @@ fn under_load(
     let load = &serving.load;
     let mut process = ready_to_start(load, false).map_err(Trouble::Other)?;
     process.process_group(0);
-    let place = Place::of(&command.processors, &load.processors);
+    let place = Place::from_processes(&command.processors, &load.processors);
     let (before, counted) = (family::used(&family::members(pid)), count());
     let own = || family::process_cpu_ns(std::process::id()).unwrap_or(0);
     let own_before = own();
@@ -261,7 +261,7 @@ fn under_load(
     let server_ns = used.0 + used.1;
     let all = all.zip(all_after).map(|(before, after)| after.busy_ns.saturating_sub(before.busy_ns));
     let here_ns = place.of_load(cpu_ns, server_ns, metered.busy_ns, all);
-    let exit = Exit::of(status);
+    let exit = Exit::from_status(status);
     let run = Finished { wall_ns: end_ns.saturating_sub(begin_ns), ..Finished::used(&usage, exit) };
     Ok(UnderLoad {
         before,
@@ -320,7 +320,7 @@ enum Place {
 }
 
 impl Place {
-    fn of(server: &[u32], load: &[u32]) -> Place {
+    fn from_processes(server: &[u32], load: &[u32]) -> Place {
         let all: Vec<u32> = usable_processors().into_iter().map(|processor| processor as u32).collect();
         let set = |given: &[u32]| -> HashSet<u32> {
             if given.is_empty() { all.iter().copied().collect() } else { given.iter().copied().collect() }
@@ -360,10 +360,10 @@ mod tests {
 
     #[test]
     fn a_load_takes_of_its_server_s_processors_what_it_runs_there() {
-        assert_eq!(Place::of(&[3, 4], &[4]), Place::Inside);
-        assert_eq!(Place::of(&[3, 4], &[5]), Place::Apart);
-        assert_eq!(Place::of(&[3, 4], &[4, 5]), Place::Both);
-        assert_eq!(Place::of(&[], &[]), Place::Inside);
+        assert_eq!(Place::from_processes(&[3, 4], &[4]), Place::Inside);
+        assert_eq!(Place::from_processes(&[3, 4], &[5]), Place::Apart);
+        assert_eq!(Place::from_processes(&[3, 4], &[4, 5]), Place::Both);
+        assert_eq!(Place::from_processes(&[], &[]), Place::Inside);
         assert_eq!(Place::Inside.of_load(50, 10, Some(30), Some(100)), 50);
         assert_eq!(Place::Apart.of_load(50, 10, Some(30), Some(100)), 0);
         // Other programs took 40 of the machine's 100, so at most 40 on these processors.

@@ -23,20 +23,21 @@ impl Groups {
     /// Those of this process.
     pub(crate) fn own() -> Groups {
         let read = |file| fs::read_to_string(file).unwrap_or_default();
-        Groups::of(&read("/proc/self/cgroup"), &read("/proc/self/mountinfo"))
+        Groups::from_text(&read("/proc/self/cgroup"), &read("/proc/self/mountinfo"))
     }
 
     /// Those of another process.
     pub(crate) fn of_process(pid: u32) -> Groups {
         let read = |file: &str| fs::read_to_string(file).unwrap_or_default();
         let cgroup = read(&format!("/proc/{pid}/cgroup"));
-        let seen = Groups::of(&cgroup, &read("/proc/self/mountinfo"));
+        let seen = Groups::from_text(&cgroup, &read("/proc/self/mountinfo"));
         if !seen.cpu.is_empty() {
             return seen;
         }
         // In a container beside the process's, with its own part of the hierarchy mounted: only the process's mount
         // shows the process's groups.
-        Groups::of(&cgroup, &read(&format!("/proc/{pid}/mountinfo"))).below(&PathBuf::from(format!("/proc/{pid}/root")))
+        Groups::from_text(&cgroup, &read(&format!("/proc/{pid}/mountinfo")))
+            .below(&PathBuf::from(format!("/proc/{pid}/root")))
     }
 
     /// The same folders in the mount namespace that has `root` as its root.
@@ -46,7 +47,7 @@ impl Groups {
     }
 
     /// From the texts of proc_pid_cgroup(5) and proc_pid_mountinfo(5).
-    fn of(cgroup: &str, mountinfo: &str) -> Groups {
+    fn from_text(cgroup: &str, mountinfo: &str) -> Groups {
         let mut groups = Groups::default();
         for line in cgroup.lines() {
             let mut fields = line.splitn(3, ':');
@@ -157,10 +158,10 @@ mod tests {
 
     #[test]
     fn groups_of_both_versions_are_found() {
-        let groups = Groups::of("4:cpu,cpuacct:/a/b\n3:cpuset:/s\n0::/u\n", V1);
+        let groups = Groups::from_text("4:cpu,cpuacct:/a/b\n3:cpuset:/s\n0::/u\n", V1);
         let cpu = ["/sys/fs/cgroup/cpu,cpuacct/a/b", "/sys/fs/cgroup/cpu,cpuacct/a", "/sys/fs/cgroup/cpu,cpuacct"];
         assert_eq!(groups.cpu, cpu.map(PathBuf::from));
-        let groups = Groups::of("0::/user.slice/x\n", "30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+        let groups = Groups::from_text("0::/user.slice/x\n", "30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
         assert_eq!(groups.cpu.first(), Some(&PathBuf::from("/sys/fs/cgroup/user.slice/x")));
         assert_eq!(groups.cpu.len(), 3);
     }
@@ -168,18 +169,18 @@ mod tests {
     #[test]
     fn a_container_sees_its_own_part() {
         let mounts = "30 1 0:26 /docker/c /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
-        assert_eq!(Groups::of("0::/docker/c\n", mounts).cpu, [PathBuf::from("/sys/fs/cgroup/")]);
-        assert_eq!(Groups::of("0::/elsewhere\n", mounts), Groups::default());
-        assert_eq!(Groups::of("0::/docker/c/../../x\n", mounts).cpu, Vec::<PathBuf>::new());
+        assert_eq!(Groups::from_text("0::/docker/c\n", mounts).cpu, [PathBuf::from("/sys/fs/cgroup/")]);
+        assert_eq!(Groups::from_text("0::/elsewhere\n", mounts), Groups::default());
+        assert_eq!(Groups::from_text("0::/docker/c/../../x\n", mounts).cpu, Vec::<PathBuf>::new());
     }
 
     /// The kernel states paths as seen from the reader's control group, in both files.
     #[test]
     fn a_container_beside_it_sees_a_process_through_its_root() {
         let own = "30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
-        assert_eq!(Groups::of("0::/../target\n", own), Groups::default());
+        assert_eq!(Groups::from_text("0::/../target\n", own), Groups::default());
         let its = "90 80 0:26 /../target /sys/fs/cgroup ro - cgroup2 cgroup ro\n";
-        let groups = Groups::of("0::/../target\n", its).below(Path::new("/proc/7/root"));
+        let groups = Groups::from_text("0::/../target\n", its).below(Path::new("/proc/7/root"));
         assert_eq!(groups.cpu, [PathBuf::from("/proc/7/root/sys/fs/cgroup/")]);
     }
 

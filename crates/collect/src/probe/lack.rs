@@ -20,7 +20,11 @@ impl Lack {
     }
 
     /// Of a call that failed: without descriptors that alone is the reason, and `otherwise` is not asked.
-    pub(super) fn of(call: &str, error: &(dyn std::error::Error + 'static), otherwise: impl FnOnce() -> Lack) -> Lack {
+    pub(super) fn from_error(
+        call: &str,
+        error: &(dyn std::error::Error + 'static),
+        otherwise: impl FnOnce() -> Lack,
+    ) -> Lack {
         if lacks_descriptors(error) {
             let why = if call.is_empty() { in_full(error) } else { format!("{call}: {}", in_full(error)) };
             return Lack { descriptors: true, ..Lack::new(why, Some(MORE_DESCRIPTORS)) };
@@ -104,7 +108,7 @@ impl Asking {
 pub(super) fn bpf_lack(error: &Error, asking: impl FnOnce() -> Asking, filtered: bool) -> Lack {
     let said = in_full(error);
     match errno(error) {
-        Some(libc::EMFILE | libc::ENFILE) => Lack::of("", error, Lack::default),
+        Some(libc::EMFILE | libc::ENFILE) => Lack::from_error("", error, Lack::default),
         Some(libc::EPERM | libc::EACCES) => asking().refusal().unwrap_or_else(|| match filtered {
             true => Lack::new(
                 format!("a seccomp filter keeps this process from it, as in most containers ({said})"),

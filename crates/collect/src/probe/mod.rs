@@ -80,7 +80,8 @@ fn bpf() -> (Tried, Tried) {
 
 fn perf_events() -> Tried {
     let found = perf::allowed().map(|()| "of one's own programs".to_owned());
-    let found = found.map_err(|error| Lack::of("perf_event_open", &error, || perf_lack(&error, paranoid().as_deref())));
+    let found =
+        found.map_err(|error| Lack::from_error("perf_event_open", &error, || perf_lack(&error, paranoid().as_deref())));
     let costs = "exact times on and off processors, and which code runs, where eBPF is not allowed";
     capability(Collector::Perf.capability(), found, costs)
 }
@@ -90,7 +91,7 @@ fn proc_files() -> Tried {
     let unlock = "mount /proc, on a kernel built with CONFIG_SCHED_INFO=y (distribution kernels are)";
     let found = fs::read_to_string(FILE)
         .map(|_| "of one's own programs".to_owned())
-        .map_err(|error| Lack::of(FILE, &error, || Lack::new(format!("{FILE}: {error}"), Some(unlock))));
+        .map_err(|error| Lack::from_error(FILE, &error, || Lack::new(format!("{FILE}: {error}"), Some(unlock))));
     let costs = "anything beyond the curve, where neither eBPF nor perf events are allowed";
     capability(Collector::Proc.capability(), found, costs)
 }
@@ -107,7 +108,7 @@ fn btf() -> Tried {
 fn hardware_counters() -> Tried {
     let found = counters::hardware_available().map(|()| "cycles and instructions are counted".to_owned());
     let found = found.map_err(|error| {
-        Lack::of("perf_event_open", &error, || {
+        Lack::from_error("perf_event_open", &error, || {
             let level = paranoid().and_then(|level| level.parse::<i32>().ok()).unwrap_or(2);
             if level > 2 && !is_root() {
                 let why = format!("forbidden by kernel.perf_event_paranoid={level}");
@@ -135,7 +136,7 @@ fn shared_memory() -> Tried {
         Err(Unavailable::Breakpoints(error)) => {
             const WHAT: &str = "hardware breakpoints cannot be set";
             let unlock = (!is_root()).then_some("run the same command with sudo");
-            Err(Lack::of(WHAT, &error, || Lack::new(format!("{WHAT}: {error}"), unlock)))
+            Err(Lack::from_error(WHAT, &error, || Lack::new(format!("{WHAT}: {error}"), unlock)))
         }
     };
     let costs = "false sharing, true sharing and waiting loops stay unsure";
@@ -150,7 +151,7 @@ fn kernel_symbols() -> Tried {
             Ok("readable".to_owned())
         }
         Ok(_) => Err(Lack::new("addresses are hidden", Some(unlock))),
-        Err(error) => Err(Lack::of(FILE, &error, || Lack::new(format!("{FILE}: {error}"), Some(unlock)))),
+        Err(error) => Err(Lack::from_error(FILE, &error, || Lack::new(format!("{FILE}: {error}"), Some(unlock)))),
     };
     capability("kernel symbols", found, "the names of kernel functions in evidence")
 }

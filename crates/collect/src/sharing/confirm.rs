@@ -432,9 +432,9 @@ mod tests {
     }
 
     /// Simulated threads. They have no number, so they cannot be watched.
-    struct Told(std::cell::Cell<u32>, [bool; 2]);
+    struct FakeThreads(std::cell::Cell<u32>, [bool; 2]);
 
-    impl Threads for Told {
+    impl Threads for FakeThreads {
         fn number(&self, _: u32) -> Option<u32> {
             None
         }
@@ -456,7 +456,7 @@ mod tests {
         for (runs, expected) in [([true, true], (1, 0)), ([true, false], (0, 1)), ([false, false], (0, 1))] {
             let mut confirm = Confirm::new();
             confirm.suspect_line(0, 1);
-            confirm.line_trial(0, 0, &habits, &Told(std::cell::Cell::new(0), runs));
+            confirm.line_trial(0, 0, &habits, &FakeThreads(std::cell::Cell::new(0), runs));
             let Some(Suspect::Line { trials, apart, .. }) = confirm.suspects.first() else { panic!("no line") };
             assert_eq!((*trials, *apart), expected, "{runs:?}");
         }

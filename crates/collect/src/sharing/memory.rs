@@ -24,7 +24,7 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    pub(super) fn of(pid: u32) -> Memory {
+    pub(super) fn for_process(pid: u32) -> Memory {
         let mut memory = Memory { pid, bytes: None, mappings: Vec::new(), stacks: HashMap::new() };
         memory.refresh();
         memory

@@ -188,7 +188,7 @@ impl SharingSampler {
             code: CodeGraph::new(decode::decoder(std::env::consts::ARCH)?),
             replay: Replay::new(),
             loops: decode::Spins::new(),
-            memory: Memory::of(sampled.pid),
+            memory: Memory::for_process(sampled.pid),
             runtime: Runtime::default(),
         });
         self.space_ids.insert(key, number);
@@ -415,7 +415,7 @@ mod tests {
     fn a_million_samples_are_decoded_and_gathered_in_seconds() {
         let begin = (SharingSampler::sample as *const ()).addr() as u64;
         let known = Begins(begin);
-        let (mut memory, mut runtime) = (Memory::of(std::process::id()), Runtime::default());
+        let (mut memory, mut runtime) = (Memory::for_process(std::process::id()), Runtime::default());
         let mut code = CodeGraph::new(decode::decoder(std::env::consts::ARCH).expect("x86-64"));
         let mut places = Vec::new();
         let mut next = begin;

@@ -122,7 +122,7 @@ mod tests {
         let mut code = vec![0x90_u8; 4 * BLOCK as usize];
         let start = (code.as_ptr().addr() as u64).next_multiple_of(BLOCK);
         let offset = (start - code.as_ptr().addr() as u64) as usize;
-        let (mut memory, mut runtime) = (Memory::of(std::process::id()), Runtime::default());
+        let (mut memory, mut runtime) = (Memory::for_process(std::process::id()), Runtime::default());
         let mut buffer = [0; 64];
         assert_eq!(runtime.read(&mut memory, start + BLOCK - 32, &mut buffer, 5), 64, "over the end of a block");
         assert_eq!(buffer, [0x90; 64]);

@@ -28,7 +28,7 @@ struct ThreadSums {
 }
 
 impl ThreadSums {
-    fn of(life: &ThreadLife) -> ThreadSums {
+    fn from_life(life: &ThreadLife) -> ThreadSums {
         let (voluntary, involuntary) = (life.voluntary_switches, life.involuntary_switches);
         ThreadSums { times: life.times, voluntary, involuntary }
     }
@@ -73,7 +73,7 @@ impl LiveSink {
         }
         let mut sums_now = HashMap::with_capacity(living.len());
         for Living { life, doing, blocked } in living {
-            let (thread, sums) = (life.thread, ThreadSums::of(&life));
+            let (thread, sums) = (life.thread, ThreadSums::from_life(&life));
             if let Some((wait, since_ns)) = blocked {
                 add_block(waited.entry(wait).or_default(), since_ns, (from_ns, to_ns));
             }

@@ -163,7 +163,7 @@ impl Image {
         self.unchanged = 0;
         self.frames.clear();
         self.strangers.clear();
-        self.language = Language::of(&mappings);
+        self.language = Language::from_mappings(&mappings);
         if let Some(tables) = self.made.see(self.pid, &mappings, &self.unwinder) {
             self.unwinder.set_hotspot(tables);
         }

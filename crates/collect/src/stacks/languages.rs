@@ -31,7 +31,7 @@ pub(crate) enum Language {
 
 impl Language {
     /// The language of a process, judging by its program and its mapped libraries.
-    pub(crate) fn of(mappings: &[Mapping]) -> Option<Language> {
+    pub(crate) fn from_mappings(mappings: &[Mapping]) -> Option<Language> {
         let files = mappings.iter().filter(|mapping| mapping.executable).filter_map(|mapping| match &mapping.path {
             MappedFile::File(path) => path.file_name()?.to_str(),
             _ => None,
@@ -183,7 +183,7 @@ mod tests {
     use resolve::parse_maps;
 
     fn language(maps: &str) -> Option<Language> {
-        Language::of(&parse_maps(maps).unwrap())
+        Language::from_mappings(&parse_maps(maps).unwrap())
     }
 
     #[test]

@@ -23,7 +23,7 @@ impl Parked {
     /// The image runs a Go program.
     pub(super) fn see(&mut self, pid: u32, unwinder: &Unwinder) {
         if self.goroutines.is_none() {
-            self.goroutines = ParkedGoroutines::of(pid, unwinder);
+            self.goroutines = ParkedGoroutines::for_process(pid, unwinder);
         }
     }
 

@@ -40,7 +40,7 @@ impl Interpreter {
     /// Searches a changed memory map for the interpreter. Once found it is kept: a process has only one.
     pub(super) fn see(&mut self, pid: u32, unwinder: &Unwinder) {
         if self.python.is_none() {
-            self.python = Python::of(pid, unwinder);
+            self.python = Python::for_process(pid, unwinder);
         }
     }
 

@@ -7,9 +7,9 @@ use recording::{Recording, RunId, Tables, Writer};
 use std::path::{Path, PathBuf};
 
 #[derive(Default)]
-pub(crate) struct Kept(pub(crate) Vec<u8>);
+pub(crate) struct KeptOutput(pub(crate) Vec<u8>);
 
-impl OutputSink for Kept {
+impl OutputSink for KeptOutput {
     fn bytes(&mut self, _: Stream, bytes: &[u8]) {
         self.0.extend_from_slice(bytes);
     }
@@ -43,7 +43,7 @@ pub(crate) fn observe(collector: Collector, folder: &Path, argv: &[&str]) -> (Ta
     let mut writer = Writer::create(&path, &meta).unwrap();
     let run = RunId(0);
     let finished = Observer::new(collector)
-        .run(&command(argv), &RunOptions::default(), &mut Kept::default(), &Stop::new(), &mut writer, run)
+        .run(&command(argv), &RunOptions::default(), &mut KeptOutput::default(), &Stop::new(), &mut writer, run)
         .unwrap();
     (Recording::open(&path).unwrap().tables().unwrap(), finished.exit)
 }

@@ -31,7 +31,7 @@ pub(crate) struct Bounds {
 ///
 /// # Errors
 /// When there are not enough processors, or the command is meant for a sweep over threads.
-pub(crate) fn of(
+pub(crate) fn from_command(
     template: Template,
     parameters: &[Parameter],
     asked: Option<&[u32]>,
@@ -99,18 +99,19 @@ mod tests {
     }
 
     fn refused(words: &[&str], asked: Option<&[u32]>, usable: u32) -> String {
-        let failure = of(template(words, &[]), &[], asked, (0..usable).collect(), |_| None).unwrap_err();
+        let failure = from_command(template(words, &[]), &[], asked, (0..usable).collect(), |_| None).unwrap_err();
         format!("{failure:?}")
     }
 
     #[test]
     fn counts_double_up_to_all_processors() {
-        let counts =
-            |usable: u32| of(template(&["app"], &[]), &[], None, (0..usable).collect(), |_| None).unwrap().counts;
+        let counts = |usable: u32| {
+            from_command(template(&["app"], &[]), &[], None, (0..usable).collect(), |_| None).unwrap().counts
+        };
         assert_eq!(counts(2), [1, 2]);
         assert_eq!(counts(6), [1, 2, 4, 6]);
         assert_eq!(counts(8), [1, 2, 4, 8]);
-        let asked = of(template(&["app"], &[]), &[], Some(&[3, 1]), vec![0, 2, 1], |_| None).unwrap();
+        let asked = from_command(template(&["app"], &[]), &[], Some(&[3, 1]), vec![0, 2, 1], |_| None).unwrap();
         assert_eq!((asked.counts, asked.order), (vec![3, 1], vec![0, 2, 1]));
     }
 
@@ -121,14 +122,14 @@ mod tests {
         assert!(refused(&["app"], None, 1).contains("no other count"));
         assert!(refused(&["app"], Some(&[1, 4]), 2).contains("--processors 4: the program may use 2 processors"));
         let parameter = [Parameter { name: "processors".into(), values: vec!["1".into()] }];
-        assert!(of(template(&["a"], &[]), &parameter, None, vec![0, 1], |_| None).is_err());
+        assert!(from_command(template(&["a"], &[]), &parameter, None, vec![0, 1], |_| None).is_err());
     }
 
     #[test]
     fn what_the_user_sets_stays_and_is_told_where_it_fixes_the_threads() {
         let bounds = |env: &[(&str, &str)], around: &'static str| {
             let around = |name: &str| (name == around).then(|| OsString::from("8"));
-            of(template(&["app"], env), &[], None, vec![0, 1], around).unwrap()
+            from_command(template(&["app"], env), &[], None, vec![0, 1], around).unwrap()
         };
         let plain = bounds(&[], "");
         assert_eq!(plain.template.env, [("PYTHON_CPU_COUNT".into(), "{processors}".into())]);

@@ -198,7 +198,7 @@ fn of_command(options: &Try) -> anyhow::Result<TriedProgram> {
 fn program(template: &Template, threads: u32, counted: Counted, recording: Option<&Tables>) -> Program {
     let at = template.at(threads, counted);
     let path = std::env::var_os("PATH");
-    Program::of(&at.argv, at.folder.as_deref(), path.as_deref(), recording, counted == Counted::Processors)
+    Program::from_command(&at.argv, at.folder.as_deref(), path.as_deref(), recording, counted == Counted::Processors)
 }
 
 fn job(target: TriedProgram, options: &Try) -> Result<Job, Failure> {

@@ -86,7 +86,7 @@ pub(super) fn carry_out(
     }
     let found = collect::probe::probe();
     let mut described = Meta { functions, capabilities: found.capabilities, ..describe(job, options) };
-    let wanted = Wanted::of(observe.collector);
+    let wanted = Wanted::from_option(observe.collector);
     let collector = observing::choose(wanted, found.lacked_descriptors, &mut described.capabilities)?;
     let amounts = crate::plan::Amounts { traced: job.amounts.traced && collector.is_some(), ..job.amounts };
     if options.plan {

@@ -34,7 +34,7 @@ pub(crate) fn run(options: &cli::Watch) -> anyhow::Result<ui::Code> {
     };
     let Findings { capabilities, lacked_descriptors } = collect::probe::probe();
     let mut meta = record::describe(vec![name.clone()], &[], options.pid, capabilities);
-    let wanted = Wanted::of(options.collector);
+    let wanted = Wanted::from_option(options.collector);
     let Some(collector) = observing::choose(wanted, lacked_descriptors, &mut meta.capabilities)? else {
         return Err(observing::nothing_works(lacked_descriptors, &meta.capabilities).into());
     };

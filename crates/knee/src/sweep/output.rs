@@ -11,13 +11,13 @@ const KEPT: usize = 64 << 10;
 
 /// One stream.
 #[derive(Debug, Default)]
-struct Kept {
+struct KeptStream {
     head: Vec<u8>,
     tail: VecDeque<u8>,
     left_out: u64,
 }
 
-impl Kept {
+impl KeptStream {
     fn bytes(&mut self, bytes: &[u8]) {
         let room = KEPT - self.head.len();
         let (head, rest) = bytes.split_at(bytes.len().min(room));
@@ -44,7 +44,7 @@ impl Kept {
 /// Receives a run's output while it is printed.
 #[derive(Debug)]
 pub(crate) struct Capture<'f> {
-    streams: [Kept; 2],
+    streams: [KeptStream; 2],
     scanner: Option<Scanner<'f>>,
 }
 
@@ -56,7 +56,7 @@ impl<'f> Capture<'f> {
 
     /// The kept output, and what the throughput forms found in it.
     pub(crate) fn finish(self) -> (Output, Found) {
-        let [out, err] = self.streams.each_ref().map(Kept::text);
+        let [out, err] = self.streams.each_ref().map(KeptStream::text);
         (Output { out, err }, self.scanner.map(Scanner::finish).unwrap_or_default())
     }
 }
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn short_outputs_are_whole() {
-        let mut kept = Kept::default();
+        let mut kept = KeptStream::default();
         kept.bytes(b"one\n");
         kept.bytes(b"two\n");
         assert_eq!(kept.text(), b"one\ntwo\n");
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn long_outputs_keep_both_ends() {
         for piece in [1_000, 65_536, 1 << 20] {
-            let mut kept = Kept::default();
+            let mut kept = KeptStream::default();
             let all: Vec<u8> = (0..1_000_000_u32).flat_map(|i| (i % 251).to_le_bytes()).collect();
             all.chunks(piece).for_each(|bytes| kept.bytes(bytes));
             assert!(kept.head.len() == KEPT && kept.tail.len() == KEPT);

@@ -186,7 +186,7 @@ mod tests {
     const HERE: Machine<'static> = Machine { search_path: None, with: None };
 
     fn program() -> Program {
-        Program::of(&["/nowhere".into()], None, None, None, false)
+        Program::from_command(&["/nowhere".into()], None, None, None, false)
     }
 
     fn ids(chosen: &[ChosenTrial]) -> Vec<&str> {

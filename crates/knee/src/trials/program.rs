@@ -39,7 +39,7 @@ pub(crate) struct Program {
 
 impl Program {
     /// By the first word of a command, in the folder where it runs, and by the recording that was made of it.
-    pub(crate) fn of(
+    pub(crate) fn from_command(
         argv: &[OsString],
         folder: Option<&Path>,
         search_path: Option<&OsStr>,
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     fn of(word: &str, follows: bool) -> Program {
-        Program::of(&[word.into()], None, std::env::var_os("PATH").as_deref(), None, follows)
+        Program::from_command(&[word.into()], None, std::env::var_os("PATH").as_deref(), None, follows)
     }
 
     #[test]
@@ -178,7 +178,8 @@ mod tests {
     fn scripts_are_followed_to_their_interpreter() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("job"), "#!/usr/bin/env python3\n").unwrap();
-        let program = Program::of(&["./job".into()], Some(folder.path()), Some(OsStr::new("/usr/bin")), None, false);
+        let program =
+            Program::from_command(&["./job".into()], Some(folder.path()), Some(OsStr::new("/usr/bin")), None, false);
         assert!(program.fits(Needs::Python).is_ok() || !Path::new("/usr/bin/python3").exists(), "{program:?}");
     }
 }

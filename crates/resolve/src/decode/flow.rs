@@ -298,7 +298,7 @@ struct Origins<'a> {
 }
 
 impl Origins<'_> {
-    fn of(&self, places: PlaceSet, state: &State) -> Sources {
+    fn sources(&self, places: PlaceSet, state: &State) -> Sources {
         self.sum(places, state, &state.made)
     }
 
@@ -330,7 +330,7 @@ impl Origins<'_> {
     fn after(&self, code: &CodeGraph, whole: &Loop, node: Node, before: &State) -> State {
         let mut after = before.clone();
         let (Some(used), Some(instruction)) = (self.uses.get(&node), code.at(node.1)) else { return after };
-        let (mut sources, mut chosen) = (self.of(used.reads, before), self.chosen(used.reads, before));
+        let (mut sources, mut chosen) = (self.sources(used.reads, before), self.chosen(used.reads, before));
         for (nth, (at, _)) in self.loads.iter().enumerate() {
             if *at == node {
                 sources |= self.load_bit(nth);
@@ -424,7 +424,7 @@ fn judge(
     for (node, used) in sources.uses {
         let (Some(state), Some(instruction)) = (before.get(node), code.at(node.1)) else { continue };
         let loads = sources.loads.iter().any(|(at, _)| at == node);
-        if loads && over_rounds(sources.of(used.addresses, state)) & evolving != 0 {
+        if loads && over_rounds(sources.sources(used.addresses, state)) & evolving != 0 {
             found.advances = true;
         }
         if changes_by_loads(instruction, sources, state, &over_rounds, &from_loads) {
@@ -451,7 +451,7 @@ fn changes_by_loads(
 ) -> bool {
     match instruction.atomic {
         Some(Atomic::Changes) => true,
-        Some(Atomic::Sets(Some(register))) => from_loads(over_rounds(sources.of(1 << register, state))),
+        Some(Atomic::Sets(Some(register))) => from_loads(over_rounds(sources.sources(1 << register, state))),
         Some(Atomic::Sets(None)) | None => false,
     }
 }

@@ -46,18 +46,18 @@ pub struct RegisterSet(pub u64);
 
 impl RegisterSet {
     /// The set of one register.
-    pub fn of(register: Register) -> Self {
+    pub fn from_register(register: Register) -> Self {
         Self(1 << (register & 63))
     }
 
     /// Whether the register is in it.
     pub fn has(self, register: Register) -> bool {
-        self.0 & Self::of(register).0 != 0
+        self.0 & Self::from_register(register).0 != 0
     }
 
     /// Adds a register.
     pub fn add(&mut self, register: Register) {
-        self.0 |= Self::of(register).0;
+        self.0 |= Self::from_register(register).0;
     }
 
     /// The registers in it, ascending.

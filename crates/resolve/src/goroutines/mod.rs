@@ -111,7 +111,7 @@ pub struct ParkedGoroutines {
 
 impl ParkedGoroutines {
     /// Those of a process that runs a Go program; none where its symbols are stripped, or its memory may not be read.
-    pub fn of(pid: u32, unwinder: &Unwinder) -> Option<ParkedGoroutines> {
+    pub fn for_process(pid: u32, unwinder: &Unwinder) -> Option<ParkedGoroutines> {
         let [park] = unwinder.go_functions([PARK])?;
         let list = unwinder.go_variable(LIST)?;
         Some(ParkedGoroutines { records: GoroutineRecords::of_process(pid)?, list, park: park.0..park.1, next: 0 })

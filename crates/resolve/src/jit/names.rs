@@ -36,7 +36,7 @@ impl RuntimeCode {
     /// The names that a process reports. It should be alive: afterwards its files cannot be distinguished from those of
     /// others, and no names are found.
     pub fn of_process(pid: u32) -> Self {
-        Self { origin: Origin::of(pid), ..Self::default() }
+        Self { origin: Origin::for_process(pid), ..Self::default() }
     }
 
     /// Adds a dump that the process has mapped at `start..end`.

@@ -61,7 +61,7 @@ pub(crate) struct Origin {
 
 impl Origin {
     /// A living process; none when it has ended or may not be inspected.
-    pub(crate) fn of(pid: u32) -> Option<Origin> {
+    pub(crate) fn for_process(pid: u32) -> Option<Origin> {
         let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         let boot = boot_time(&std::fs::read_to_string("/proc/stat").ok()?)?;
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn only_files_that_the_process_can_have_written_are_taken() {
-        let mut origin = Origin::of(std::process::id()).unwrap();
+        let mut origin = Origin::for_process(std::process::id()).unwrap();
         let folder = tempfile::tempdir().unwrap();
         origin.folder = Folder::open(folder.path().to_str().unwrap());
         assert!(origin.open_map().is_none());

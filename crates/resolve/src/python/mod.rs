@@ -62,7 +62,7 @@ pub struct PythonPlace {
 
 impl Python {
     /// The interpreter that a process has mapped; none where there is none or its version is unknown.
-    pub fn of(pid: u32, unwinder: &Unwinder) -> Option<Python> {
+    pub fn for_process(pid: u32, unwinder: &Unwinder) -> Option<Python> {
         PythonLayout::all().iter().find_map(|layout| {
             let [runtime, evaluates, code_type] = unwinder.exported(|file| layout.is_file(file), EXPORTED)?;
             Some(Python {

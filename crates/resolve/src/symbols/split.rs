@@ -23,7 +23,7 @@ pub(crate) struct SplitUnits {
 }
 
 impl SplitUnits {
-    pub(crate) fn of(module: &Module) -> Self {
+    pub(crate) fn for_module(module: &Module) -> Self {
         let mut package_path = module.opened().as_os_str().to_owned();
         package_path.push(".dwp");
         Self { root: root_of(module), package_path: package_path.into(), package: OnceCell::new() }

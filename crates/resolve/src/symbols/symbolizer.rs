@@ -145,8 +145,10 @@ impl ModuleSymbols {
         }
         table.finish();
         let own_shared = || shared_file(&module.elf, module.opened(), directories);
-        let lines = match (Lines::read(&module.elf, own_shared().as_ref(), || SplitUnits::of(module)), &debug) {
-            (Ok(None), Some(debug)) => Lines::read(&debug.elf, debug.shared.as_ref(), || SplitUnits::of(module)),
+        let lines = match (Lines::read(&module.elf, own_shared().as_ref(), || SplitUnits::for_module(module)), &debug) {
+            (Ok(None), Some(debug)) => {
+                Lines::read(&debug.elf, debug.shared.as_ref(), || SplitUnits::for_module(module))
+            }
             (own, _) => own,
         };
         let lines = lines.unwrap_or_else(|error| {

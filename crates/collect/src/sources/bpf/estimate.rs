@@ -53,7 +53,7 @@ impl CallGroup {
     }
 
     /// The estimate of all calls of one site.
-    pub(super) fn of(&self, site: TimedCalls) -> Estimate {
+    pub(super) fn estimate(&self, site: TimedCalls) -> Estimate {
         let (n, t, x, w) = (self.all as f64, self.timed as f64, site.calls as f64, f64::from(self.windows));
         if self.all == self.timed {
             return Estimate { calls: x, low: x, high: x };
@@ -106,26 +106,26 @@ mod tests {
     #[test]
     fn what_was_timed_wholly_is_exact() {
         let group = CallGroup::new(100, 10, SEEN.into_iter());
-        assert_eq!(group.of(SEEN[0]), Estimate { calls: 30.0, low: 30.0, high: 30.0 });
+        assert_eq!(group.estimate(SEEN[0]), Estimate { calls: 30.0, low: 30.0, high: 30.0 });
     }
 
     #[test]
     fn an_estimate_lies_in_its_interval_and_in_what_is_certain() {
-        let estimate = CallGroup::new(1000, 10, SEEN.into_iter()).of(SEEN[0]);
+        let estimate = CallGroup::new(1000, 10, SEEN.into_iter()).estimate(SEEN[0]);
         assert_eq!(estimate.calls, 300.0);
         assert!(
             30.0 <= estimate.low && estimate.low < 300.0 && 300.0 < estimate.high && estimate.high <= 930.0,
             "{estimate:?}"
         );
         // One window says nothing about the spread.
-        let one = CallGroup::new(1000, 1, SEEN.into_iter()).of(SEEN[0]);
+        let one = CallGroup::new(1000, 1, SEEN.into_iter()).estimate(SEEN[0]);
         assert_eq!(one, Estimate { calls: 300.0, low: 30.0, high: 930.0 });
     }
 
     #[test]
     fn the_only_site_that_was_seen_may_not_be_the_only_one() {
         let site = TimedCalls { calls: 100, squares: 1000.0 };
-        let estimate = CallGroup::new(1000, 10, [site].into_iter()).of(site);
+        let estimate = CallGroup::new(1000, 10, [site].into_iter()).estimate(site);
         assert_eq!((estimate.calls, estimate.high), (1000.0, 1000.0));
         assert!((estimate.low - 730.0).abs() < 1e-9, "{estimate:?}");
     }
@@ -180,7 +180,7 @@ mod tests {
             assert!(!timing.complete(), "the program has to be a storm of calls");
             let group = CallGroup::new(made, windows, seen.into_iter().filter(|site| site.calls > 0));
             held += u64::from((0..2).all(|site| {
-                let estimate = group.of(seen[site]);
+                let estimate = group.estimate(seen[site]);
                 // A site that no window saw has no row.
                 seen[site].calls == 0 || (estimate.low..=estimate.high).contains(&(all[site] as f64))
             }));

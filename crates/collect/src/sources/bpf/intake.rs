@@ -55,7 +55,7 @@ impl Intake<'_, '_> {
                 }
                 EVENT_PLACE => {
                     if let Some((event, _)) = parse::<PlaceEvent>(&item) {
-                        self.places.add(event.place, FirstHit::of(&event));
+                        self.places.add(event.place, FirstHit::from_event(&event));
                     }
                 }
                 EVENT_STACK => {

@@ -29,8 +29,8 @@ pub(super) struct FirstHit {
 }
 
 impl FirstHit {
-    pub(super) fn of(event: &PlaceEvent) -> FirstHit {
-        let file = FileKind::of(
+    pub(super) fn from_event(event: &PlaceEvent) -> FirstHit {
+        let file = FileKind::from_mode(
             event.file_mode,
             std::fs::read_link(format!("/proc/{}/fd/{}", event.pid, event.object as u32)).ok().as_deref(),
         );

@@ -43,7 +43,8 @@ impl Sleepers {
         let mut asleep = |sleep: Sleep, stack: &[u8]| {
             let registers = UserRegisters { ip: sleep.ip, sp: sleep.sp, bp: 0, lr: 0 };
             let user_stack = stacks.user(0, pid, Copied::new(registers, stack), monotonic_ns());
-            let within = sleep.call.map_or(Within::Fault, |(number, all)| Within::Call(BlockedCall::of(number, all)));
+            let within =
+                sleep.call.map_or(Within::Fault, |(number, all)| Within::Call(BlockedCall::from_call(number, all)));
             Asleep { within, user_stack }
         };
         let threads = threads.into_iter().map(|(tid, sleep, stack)| ((pid, tid), asleep(sleep, &stack))).collect();

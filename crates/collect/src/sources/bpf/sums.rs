@@ -152,7 +152,7 @@ impl Sums<'_, '_> {
         for (key, value) in &places {
             let exact = Estimate { calls: value.count as f64, low: value.count as f64, high: value.count as f64 };
             let group = groups.get(&(key.thread, u32::from(key.number))).filter(|_| !self.timing.complete);
-            let estimate = group.map_or(exact, |group| group.of(timed(value)));
+            let estimate = group.map_or(exact, |group| group.estimate(timed(value)));
             self.to.add(Event::CallSite(CallSums {
                 site: SiteId(value.place),
                 thread: thread_id(key.thread),

@@ -96,7 +96,7 @@ impl PerfSource {
             child_queued_ns: task::times(child, child).map(|times| times.queued_ns),
             begin_ns: None,
             last_exit_ns: None,
-            processors: ProcessorTime::of(child),
+            processors: ProcessorTime::for_process(child),
             own_begin_ns: own_time_ns(),
             own_spent_ns: 0,
             lost: 0,

@@ -79,7 +79,7 @@ impl ProcSource {
             begin_ns: None,
             attached: false,
             listed_ns: now_ns,
-            processors: ProcessorTime::of(child),
+            processors: ProcessorTime::for_process(child),
             own_begin_ns: own_time_ns(),
             own_spent_ns: 0,
             unwound_ns: 0,

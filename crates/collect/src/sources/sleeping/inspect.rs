@@ -26,14 +26,14 @@ pub(in crate::sources) fn inspect(pid: u32, tid: u32, sleep: &Sleep) -> Inspecte
     let descriptor = sleep.call.filter(|(number, _)| syscall_names::takes_descriptor(*number));
     let file = descriptor.and_then(|(_, arguments)| {
         let (mode, link) = task::descriptor(pid, u32::try_from(arguments[0]).ok()?)?;
-        FileKind::of(mode, link.as_deref())
+        FileKind::from_mode(mode, link.as_deref())
     });
     let by_call = syscall_names::reason(number);
     let reason = file.as_ref().filter(|_| by_call == Reason::Io).map_or(by_call, FileKind::reason);
     // For these reasons the kernel function adds nothing to what the call says.
     let known = matches!(reason, Reason::Futex | Reason::Sleep | Reason::Pipe | Reason::Poll | Reason::Child);
     let in_kernel = if known { None } else { task::reason_in_kernel(pid, tid) };
-    let within = sleep.call.map_or(Within::Fault, |(number, all)| Within::Call(BlockedCall::of(number, all)));
+    let within = sleep.call.map_or(Within::Fault, |(number, all)| Within::Call(BlockedCall::from_call(number, all)));
     Inspected { within, file, in_kernel, stack: task::stack(pid, sleep.sp) }
 }
 

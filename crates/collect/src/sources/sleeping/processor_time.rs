@@ -16,7 +16,7 @@ pub(in crate::sources) struct ProcessorTime {
 
 impl ProcessorTime {
     /// The time of the processors that a process may run on.
-    pub(in crate::sources) fn of(pid: u32) -> ProcessorTime {
+    pub(in crate::sources) fn for_process(pid: u32) -> ProcessorTime {
         ProcessorTime { usable: usable_by(pid), ..ProcessorTime::default() }.now()
     }
 

@@ -43,7 +43,7 @@ struct PlaceId {
 }
 
 impl PlaceId {
-    fn of(thread: ThreadId, sleep: &Sleep) -> PlaceId {
+    fn for_sleep(thread: ThreadId, sleep: &Sleep) -> PlaceId {
         let object = sleep.call.map_or(0, |(_, arguments)| arguments[0]);
         PlaceId { thread, call: sleep.call.map(|(number, _)| number), object, sp: sleep.sp, ip: sleep.ip }
     }
@@ -88,13 +88,13 @@ impl Waits {
         let (kernel_lock, kernel_stack) = (None, None);
         let place = WaitPlace { wait, thread, within, file, in_kernel, kernel_lock, user_stack, kernel_stack };
         self.push(thread, Where::Place(place));
-        self.places.insert(PlaceId::of(thread, sleep), wait);
+        self.places.insert(PlaceId::for_sleep(thread, sleep), wait);
         wait
     }
 
     /// The wait of a thread that was seen asleep at a known place.
     pub(in crate::sources) fn known(&self, thread: ThreadId, sleep: &Sleep) -> Option<WaitId> {
-        self.places.get(&PlaceId::of(thread, sleep)).copied()
+        self.places.get(&PlaceId::for_sleep(thread, sleep)).copied()
     }
 
     /// The wait for uninspected blocks of this length.
@@ -219,7 +219,7 @@ mod tests {
     fn at_futex(waits: &mut Waits, thread: ThreadId, object: u64) -> WaitId {
         let sleep = sleep(object);
         let (number, arguments) = sleep.call.expect("a call");
-        let within = Within::Call(BlockedCall::of(number, arguments));
+        let within = Within::Call(BlockedCall::from_call(number, arguments));
         let found = Inspected { within, file: None, in_kernel: None, stack: Vec::new() };
         waits.known(thread, &sleep).unwrap_or_else(|| waits.add(thread, &sleep, found, None))
     }

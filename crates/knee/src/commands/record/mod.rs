@@ -37,7 +37,7 @@ pub(crate) fn run(options: &cli::Record) -> anyhow::Result<ui::Code> {
     if let Some(program) = options.command.first() {
         target::check(program, None, std::env::var_os("PATH").as_deref())?;
     }
-    let loaded = UnderLoad::of(options)?;
+    let loaded = UnderLoad::from_options(options)?;
     let command = match options.pid {
         Some(pid) => running_command(pid)?,
         None => options.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
@@ -46,7 +46,7 @@ pub(crate) fn run(options: &cli::Record) -> anyhow::Result<ui::Code> {
     let load = loaded.as_ref().map(UnderLoad::described);
     let Findings { capabilities, lacked_descriptors } = collect::probe::probe();
     let mut meta = Meta { functions, load, ..describe(command, &env, options.pid, capabilities) };
-    let wanted = if options.pid.is_some() { Wanted::ForRunning } else { Wanted::of(options.collector) };
+    let wanted = if options.pid.is_some() { Wanted::ForRunning } else { Wanted::from_option(options.collector) };
     let Some(collector) = observing::choose(wanted, lacked_descriptors, &mut meta.capabilities)? else {
         return Err(observing::nothing_works(lacked_descriptors, &meta.capabilities).into());
     };

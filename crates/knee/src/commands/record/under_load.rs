@@ -38,7 +38,7 @@ impl UnderLoad {
     ///
     /// # Errors
     /// When they are wrong, or its program is missing.
-    pub(super) fn of(options: &cli::Record) -> anyhow::Result<Option<UnderLoad>> {
+    pub(super) fn from_options(options: &cli::Record) -> anyhow::Result<Option<UnderLoad>> {
         let (Some(load), Some(plan)) = (options.serve.load.as_deref(), job::serving(&options.serve)?) else {
             return Ok(None);
         };

@@ -12,14 +12,14 @@ pub(super) fn load_or_store(word: Word, building: &mut Building) -> Option<()> {
     } else if word.matches(0x3a00_0000, 0x2800_0000) {
         pair(word, building)
     } else if word.matches(0x3b00_0000, 0x3900_0000) {
-        let transfer = Transfer::of(word)?;
+        let transfer = Transfer::from_word(word)?;
         let displacement = i64::from(word.field(10, 12)) * i64::from(transfer.width);
         transfer.access(word, place(word.n(), displacement), building);
         Some(())
     } else if word.matches(0x3b20_0000, 0x3800_0000) {
         unscaled(word, building)
     } else if word.matches(0x3b20_0c00, 0x3820_0800) {
-        let transfer = Transfer::of(word)?;
+        let transfer = Transfer::from_word(word)?;
         let operand = indexed(word, transfer.width)?;
         transfer.access(word, operand, building);
         Some(())
@@ -30,7 +30,7 @@ pub(super) fn load_or_store(word: Word, building: &mut Building) -> Option<()> {
         Some(())
     } else if word.matches(0x3f20_0c00, 0x1900_0000) {
         // LDAPUR, STLUR.
-        Transfer::of(word)?.access(word, place(word.n(), word.signed(12, 9)), building);
+        Transfer::from_word(word)?.access(word, place(word.n(), word.signed(12, 9)), building);
         Some(())
     } else if word.matches(0xbe00_0000, 0x0c00_0000) {
         structures(word, building)
@@ -54,7 +54,7 @@ struct Transfer {
 
 impl Transfer {
     /// From the size and what is done, which most forms have in the same places.
-    fn of(word: Word) -> Option<Transfer> {
+    fn from_word(word: Word) -> Option<Transfer> {
         let (size, operation) = (word.field(30, 2), word.field(22, 2));
         if word.bit(26) {
             let width = match (size, operation >> 1) {
@@ -143,7 +143,7 @@ fn pair(word: Word, building: &mut Building) -> Option<()> {
 
 /// With a distance in bytes; two forms also move the register of the address, before or after.
 fn unscaled(word: Word, building: &mut Building) -> Option<()> {
-    let transfer = Transfer::of(word)?;
+    let transfer = Transfer::from_word(word)?;
     let (distance, mode) = (word.signed(12, 9), word.field(10, 2));
     let after = mode == 0b01;
     transfer.access(word, place(word.n(), if after { 0 } else { distance }), building);

@@ -67,7 +67,7 @@ impl Decode for AArch64 {
     }
 
     fn link(&self) -> RegisterSet {
-        RegisterSet::of(LINK)
+        RegisterSet::from_register(LINK)
     }
 
     fn system_call_number(&self) -> Register {

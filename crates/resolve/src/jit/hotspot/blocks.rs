@@ -62,7 +62,7 @@ enum CodeField {
 }
 
 impl BlockFields {
-    pub(super) fn of(types: &VmTypes, memory: &Memory) -> Option<BlockFields> {
+    pub(super) fn from_types(types: &VmTypes, memory: &Memory) -> Option<BlockFields> {
         let field = |of: &str, name: &str| types.field(of, name);
         let code = field("CodeBlob", "_code_begin").map(CodeField::Address);
         Some(BlockFields {

@@ -129,9 +129,9 @@ impl VmLayout {
     pub(super) fn read(memory: &Memory, tables: Tables) -> Option<VmLayout> {
         let types = VmTypes::read(memory, tables)?;
         Some(VmLayout {
-            blocks: BlockFields::of(&types, memory)?,
-            methods: MethodFields::of(&types)?,
-            scopes: ScopeFields::of(&types),
+            blocks: BlockFields::from_types(&types, memory)?,
+            methods: MethodFields::from_types(&types)?,
+            scopes: ScopeFields::from_types(&types),
         })
     }
 

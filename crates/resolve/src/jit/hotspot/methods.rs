@@ -92,7 +92,7 @@ struct LineFields {
 }
 
 impl MethodFields {
-    pub(super) fn of(types: &VmTypes) -> Option<MethodFields> {
+    pub(super) fn from_types(types: &VmTypes) -> Option<MethodFields> {
         let field = |of: &str, name: &str| types.field(of, name);
         let in_class = field("InstanceKlass", "_source_file_name_index").map(FileField::Class);
         let in_constants = || field("ConstantPool", "_source_file_name_index").map(FileField::Constants);

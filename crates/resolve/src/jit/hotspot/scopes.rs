@@ -73,7 +73,7 @@ pub(super) struct ScopeFields {
 
 impl ScopeFields {
     /// None where the fields have other names.
-    pub(super) fn of(types: &VmTypes) -> Option<ScopeFields> {
+    pub(super) fn from_types(types: &VmTypes) -> Option<ScopeFields> {
         let own = |name: &str| types.field("nmethod", name);
         let blob = |name: &str| types.field("CodeBlob", name);
         let Some(fixed) = own("_immutable_data") else {

@@ -39,7 +39,8 @@ pub(super) struct VmTypes {
 impl VmTypes {
     pub(super) fn read(memory: &Memory, tables: Tables) -> Option<VmTypes> {
         let rows = table(memory, memory.word(tables.fields)?, FIELD)?;
-        let names = NameMemory::of(memory, rows.chunks_exact(FIELD).flat_map(|row| [long(row, 0), long(row, 8)]))?;
+        let names =
+            NameMemory::from_pointers(memory, rows.chunks_exact(FIELD).flat_map(|row| [long(row, 0), long(row, 8)]))?;
         let mut fields: HashMap<(String, String), u64> = HashMap::new();
         for row in rows.chunks_exact(FIELD) {
             let place = if long(row, 24) as u32 == 0 { long(row, 32) } else { long(row, 40) };
@@ -48,7 +49,7 @@ impl VmTypes {
             }
         }
         let rows = table(memory, memory.word(tables.types)?, TYPE)?;
-        let names = NameMemory::of(memory, rows.chunks_exact(TYPE).map(|row| long(row, 0)))?;
+        let names = NameMemory::from_pointers(memory, rows.chunks_exact(TYPE).map(|row| long(row, 0)))?;
         let sizes = rows.chunks_exact(TYPE).filter_map(|row| Some((names.at(long(row, 0))?, long(row, 32)))).collect();
         Some(VmTypes { fields, sizes })
     }
@@ -105,7 +106,7 @@ struct NameMemory {
 
 impl NameMemory {
     /// Reads the memory around pointers to names. A null pointer has no name.
-    fn of(memory: &Memory, pointers: impl Iterator<Item = u64> + Clone) -> Option<NameMemory> {
+    fn from_pointers(memory: &Memory, pointers: impl Iterator<Item = u64> + Clone) -> Option<NameMemory> {
         let start = pointers.clone().filter(|p| *p != 0).min()?;
         let end = pointers.max()?.checked_add(NAME as u64)?;
         let size = end.checked_sub(start).filter(|size| *size <= NAMES)?;
