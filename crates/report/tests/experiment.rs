@@ -5,7 +5,7 @@
 mod common;
 
 use analyze::answer::{Answer, Knee, TrialResult};
-use analyze::compare::against;
+use analyze::compare::curve_change;
 use recording::meta::{Counted, Shows, Tried};
 use recording::synthetic::Sketch;
 use report::experiment::{Experiment, FORMAT, KeepLines, NotMade, Suspect, TrialRow, told};
@@ -24,7 +24,7 @@ fn row(id: &str, title: &str, seconds: f64, shows: Shows) -> TrialRow {
         title: title.to_owned(),
         variables: [("LD_PRELOAD".to_owned(), format!("/lib/{id}.so"))].into(),
         wrapper: Vec::new(),
-        change: against(&runs(1.0, 3), &runs(seconds, 7), 2, 0.01),
+        change: curve_change(&runs(1.0, 3), &runs(seconds, 7), 2, 0.01),
         failed: None,
         shows,
         proves: "the C library's malloc and free cost this much".to_owned(),

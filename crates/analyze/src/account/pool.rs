@@ -141,7 +141,7 @@ fn for_pool(
     for slice in traced.slices.iter().filter(|s| s.wait.is_some_and(|w| waits.contains(&w))) {
         slices.entry(slice.thread).or_default().push(slice);
     }
-    slices.into_iter().map(|(giver, slices)| (giver, Busy::of(slices.into_iter(), State::Blocked))).collect()
+    slices.into_iter().map(|(giver, slices)| (giver, Busy::from_slices(slices.into_iter(), State::Blocked))).collect()
 }
 
 /// For how long at least one, and at least two, of some threads were in a state.
@@ -161,10 +161,10 @@ struct Busy {
 
 impl Busy {
     fn new(slices: impl Iterator<Item = Slice>) -> Busy {
-        Busy::of(slices, State::Running)
+        Busy::from_slices(slices, State::Running)
     }
 
-    fn of(slices: impl Iterator<Item = Slice>, state: State) -> Busy {
+    fn from_slices(slices: impl Iterator<Item = Slice>, state: State) -> Busy {
         let mut changes: Vec<(u64, f64)> = Vec::new();
         for slice in slices.filter(|s| s.state == state && s.end_ns > s.start_ns) {
             // Of a summed-up slice only the part spent in the state counts.

@@ -3,7 +3,7 @@
 //! A trial is chosen by what it changes, and each says for which causes a faster program is proof. All trials of an
 //! experiment are judged together, so that they are wrong no more often than one alone.
 
-use super::recordings::against;
+use super::recordings::curve_change;
 use crate::answer::{CurveChange, Judgement, TrialResult, Verdict};
 use crate::causes;
 use crate::statistics::MIN_SHARE;
@@ -81,7 +81,7 @@ fn share_of_error(trials: usize) -> f64 {
 pub fn judge(unchanged: &Tables, trials: &[TrialRuns<'_>], threads: u32) -> Findings {
     let error = share_of_error(trials.len());
     let changes: Vec<Option<CurveChange>> =
-        trials.iter().map(|trial| against(unchanged, trial.tables, threads, error)).collect();
+        trials.iter().map(|trial| curve_change(unchanged, trial.tables, threads, error)).collect();
     let differs = |change: &Option<CurveChange>| change.as_ref().is_some_and(|c| c.judgement != Judgement::Unclear);
     let preload_changes = trials.iter().zip(&changes).any(|(trial, change)| trial.control && differs(change));
     let results: Vec<Judged> = trials

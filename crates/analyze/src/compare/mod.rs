@@ -15,4 +15,4 @@ mod load;
 mod recordings;
 mod summary;
 
-pub use recordings::{against, compare, interleaved, noise};
+pub use recordings::{compare, curve_change, interleaved, noise};

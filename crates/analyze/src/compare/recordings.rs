@@ -40,7 +40,7 @@ pub fn noise(first: &Tables, second: &Tables) -> Comparison {
 
 /// The speed of a case at a thread count, compared with that of another whose runs were made in the same blocks. `error` is
 /// the share of intervals that may miss the truth. `None` without blocks in common.
-pub fn against(other: &Tables, case: &Tables, threads: u32, error: f64) -> Option<CurveChange> {
+pub fn curve_change(other: &Tables, case: &Tables, threads: u32, error: f64) -> Option<CurveChange> {
     let (old, new) = (Clean::new(other), Clean::new(case));
     let alike = unit(other, &old) == unit(case, &new);
     in_blocks(threads, &series(&old, threads, alike), &series(&new, threads, alike), error)

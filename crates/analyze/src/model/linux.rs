@@ -37,7 +37,7 @@ pub struct SyscallNumbers {
 impl SyscallNumbers {
     /// Those of a machine, by its `uname -m` name. Unknown architectures share the generic table of the kernel's
     /// `asm-generic/unistd.h`, which aarch64 and riscv64 use.
-    pub fn of(architecture: &str) -> SyscallNumbers {
+    pub fn for_architecture(architecture: &str) -> SyscallNumbers {
         match architecture {
             "x86_64" => SyscallNumbers {
                 futex: 202,

@@ -170,7 +170,7 @@ impl<'t> Model<'t> {
                 t.samples.push(row);
             }
         });
-        let numbers = SyscallNumbers::of(&tables.meta.machine.architecture);
+        let numbers = SyscallNumbers::for_architecture(&tables.meta.machine.architecture);
         let runs: Vec<_> = traced.iter().map(|run| (run.run.threads, &run.threads)).collect();
         // Where the sweep counts processors, a runtime's own threads follow the count, which says nothing about the
         // program's.
@@ -179,7 +179,7 @@ impl<'t> Model<'t> {
         for (run, fixed) in traced.iter_mut().zip(fixed) {
             run.own_events = own_events(&run.waits, &run.wakes, &numbers);
             run.handed = handed(&run.waits, &run.wakes, &numbers, run.own_events);
-            // Of a program that is observed alone, or that ran before, it is not known what it was connected to before.
+            // A program that already ran, or that is observed alone, may have connections that the recording does not show.
             if !run.is_only_run && !run.loaded() {
                 run.clocked = run::clocked(&run.waits, &run.wakes, &run.syscalls, &numbers, |w| by_own(w, &numbers));
             }

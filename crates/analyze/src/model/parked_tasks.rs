@@ -1,9 +1,9 @@
 //! What tasks waited for while their scheduler's threads slept: looks at the tasks themselves.
 //!
 //! A thread of a task scheduler sleeps because no task can run, and its stack shows only the task that it had run last.
-//! Where the recording has looks at all waiting tasks (of Go), a task that then waited for a lock, or for one of a few
-//! things, is one that a processor was there for. Such a thread is told to have waited for that. Where nothing at all ran
-//! and no task waited for anything from outside, a task that slept is what all others waited for.
+//! Where the recording has looks at all waiting tasks (of Go), a task may have waited for a lock, or for one of a few
+//! things, while the thread slept. A processor was free for that task, so the thread counts as having waited for the same.
+//! Where nothing at all ran and no task waited for anything from outside, all tasks waited for one that slept.
 
 use super::stacks::Stacks;
 use super::task_pools::{self, TaskPool};
@@ -71,7 +71,7 @@ pub(super) fn well_seen(tables: &Tables, run: RunId, (begin, end): (u64, u64)) -
 }
 
 /// Gives sleeps of a scheduler's threads waits of their own where tasks waited for a lock or for one of a few things
-/// meanwhile. No more threads at once than such tasks. A second time it changes nothing.
+/// meanwhile; at any time to no more threads than there are such tasks. Calling it again changes nothing.
 pub fn tell_tasks(tables: &mut Tables) {
     if tables.parked_tasks.is_empty() {
         return;
@@ -85,7 +85,7 @@ pub fn tell_tasks(tables: &mut Tables) {
             continue;
         }
         let Some(idle) = idle.get(&run) else { continue };
-        let mut told = Told::new(tables, run);
+        let mut told = TaskWaits::new(tables, run);
         let ranks = ranks(tables, run, idle);
         let slices = std::mem::take(&mut tables.slices);
         for (at, slice) in slices.iter().enumerate() {
@@ -227,7 +227,7 @@ fn ranks(tables: &Tables, run: RunId, idle: &HashSet<WaitId>) -> HashMap<usize, 
 }
 
 /// The waits that a run gets.
-struct Told {
+struct TaskWaits {
     run: RunId,
     next: u32,
     waits: BTreeMap<(ThreadId, ParkedAt), Wait>,
@@ -235,10 +235,10 @@ struct Told {
     taken: HashMap<WaitId, u64>,
 }
 
-impl Told {
-    fn new(tables: &Tables, run: RunId) -> Told {
+impl TaskWaits {
+    fn new(tables: &Tables, run: RunId) -> TaskWaits {
         let last = tables.waits.iter().filter(|wait| wait.run == run).map(|wait| wait.wait.0).max().unwrap_or(0);
-        Told { run, next: last.saturating_add(1), waits: BTreeMap::new(), taken: HashMap::new() }
+        TaskWaits { run, next: last.saturating_add(1), waits: BTreeMap::new(), taken: HashMap::new() }
     }
 
     /// Cuts a slice at the borders between looks, and tells what each part was for.
@@ -257,7 +257,7 @@ impl Told {
     }
 
     fn wait(&mut self, slice: &Slice, (stack, timer): ParkedAt, spent_ns: u64) -> Option<WaitId> {
-        let Told { run, next, waits, taken } = self;
+        let TaskWaits { run, next, waits, taken } = self;
         let wait = waits.entry((slice.thread, (stack, timer))).or_insert_with(|| {
             let wait = WaitId(*next);
             *next = next.saturating_add(1);

@@ -51,23 +51,23 @@ pub fn requests(traced: &Traced<'_>) -> Option<Requests> {
 
 /// True for a service that is not the program itself.
 fn is_service(traced: &Traced<'_>, peer: &Peer) -> bool {
-    let own = EndPoint::of(&peer.address);
-    let is_own = |other: &&Peer| other.side == PeerSide::Clients && EndPoint::of(&other.address) == own;
+    let own = EndPoint::from_address(&peer.address);
+    let is_own = |other: &&Peer| other.side == PeerSide::Clients && EndPoint::from_address(&other.address) == own;
     peer.side == PeerSide::Service && !traced.peers.iter().copied().any(|other| is_own(&other))
 }
 
 /// Where connections end.
 #[derive(Debug, PartialEq, Eq)]
 enum EndPoint<'t> {
-    /// At this port of this machine. The clients' side of a program is recorded as `port 80`; who connects to it from
-    /// here, as `127.0.0.1:80`.
+    /// At this port of this machine. A server's connections from its clients are recorded as `port 80`, a client's
+    /// connection to that server as `127.0.0.1:80`.
     Here(u16),
     /// Elsewhere, or at a socket in the file system.
     At(&'t str),
 }
 
 impl EndPoint<'_> {
-    fn of(address: &str) -> EndPoint<'_> {
+    fn from_address(address: &str) -> EndPoint<'_> {
         let local = || address.parse().ok().filter(|at: &SocketAddr| at.ip().to_canonical().is_loopback());
         let served = || address.strip_prefix("port ").and_then(|port| port.parse().ok());
         local().map(|at| at.port()).or_else(served).map_or(EndPoint::At(address), EndPoint::Here)

@@ -218,15 +218,15 @@ fn pool<'t>(
             elsewhere.into_iter().for_each(|(stack, count)| *found.holders.entry(stack).or_default() += count);
         }
     }
-    // Those that run or are ready do not show in a look: they are those of all that are nowhere else. A task that holds
-    // one whenever it is looked at shows in samples only.
-    // More of them than can run at once are tasks that came one after the other, which tell nothing.
+    // A look does not show tasks that run or are ready: these are the ones that are found nowhere else. A task that holds
+    // one at every look shows in samples only. If samples show more tasks than can run at once, some came after others
+    // had ended, and their number says nothing.
     let most = if sampled <= most + processors { most.max(sampled) } else { most };
     let not_waiting: Vec<usize> = busy.iter().map(|(here, _)| most.saturating_sub(*here)).collect();
     let elsewhere: Vec<usize> = busy.iter().map(|(_, elsewhere)| *elsewhere).collect();
     found.size = steady(elsewhere).or_else(|| steady(not_waiting))?;
-    // Two that wait for each other may as well take turns, and so may any number that hand a single one on; but the
-    // turns of a program's tasks are its own, and no library takes them.
+    // Two tasks that wait for each other may take turns, and so may any number that pass a single thing on. But a program
+    // takes turns in its own code, never inside a library.
     let certain = most > 2 && (found.size > 1 || apart || by_library);
     let certain = (certain || is_known) && found.size < most;
     certain.then_some(found)

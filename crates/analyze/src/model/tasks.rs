@@ -1,8 +1,8 @@
 //! Tasks of a scheduler (goroutines, say) as samples show them: when each was first and last seen to run.
 //!
 //! Go takes a goroutine off its thread after ten milliseconds whenever another processor is free. A goroutine that is
-//! left alone therefore moves from thread to thread, and sleeping threads show only that it was taken from them. That
-//! tasks have ended is told by their not having run again.
+//! left alone therefore moves from thread to thread, and sleeping threads show only that it was taken from them. A
+//! task counts as ended when it has not run again.
 
 use super::code::{Code, Owner};
 use super::stacks::Stacks;
@@ -78,7 +78,7 @@ impl<'t> Tasks<'t> {
     }
 
     /// Those that start with a function, the one that ran longest first.
-    pub fn of(&self, function: TaskStart<'_>) -> Vec<Task<'t>> {
+    pub fn started_with(&self, function: TaskStart<'_>) -> Vec<Task<'t>> {
         let mut tasks: Vec<Task> = self.0.iter().filter(|task| task.start == function).copied().collect();
         tasks.sort_by_key(|task| (std::cmp::Reverse(task.samples), task.first));
         tasks

@@ -185,7 +185,7 @@ pub struct OutsideTime {
 
 impl OutsideTime {
     /// Of a run.
-    pub fn of(run: &Traced<'_>) -> OutsideTime {
+    pub fn for_run(run: &Traced<'_>) -> OutsideTime {
         let before = run.measured.0.saturating_sub(run.trace.begin_ns) as f64 * 1e-9;
         let after = run.trace.end_ns.saturating_sub(run.measured.1) as f64 * 1e-9;
         OutsideTime { before, after, whole: length(trace(run)) }

@@ -38,7 +38,7 @@ pub(super) enum ContendedKind {
 }
 
 impl ContendedKind {
-    fn of(id: LineId) -> Option<ContendedKind> {
+    fn from_line(id: LineId) -> Option<ContendedKind> {
         match id {
             LineId::Blocked(Why::Lock | Why::Allocator)
             | LineId::Synchronising(Why::Lock)
@@ -89,7 +89,7 @@ impl Contended {
     /// lock there, where it was seen.
     pub(super) fn new(ledger: &Ledger<'_, '_>, points: &[&Point], utilisation: Option<f64>) -> Option<Contended> {
         let kinds = [ContendedKind::Sleeping, ContendedKind::Spinning, ContendedKind::Line];
-        let of = |kind| (kind, ledger.sum(|id| ContendedKind::of(id) == Some(kind)).0);
+        let of = |kind| (kind, ledger.sum(|id| ContendedKind::from_line(id) == Some(kind)).0);
         let all: Vec<(ContendedKind, f64)> = kinds.map(of).into_iter().filter(|(_, seconds)| *seconds > 0.0).collect();
         let together: f64 = all.iter().map(|(_, seconds)| seconds).sum();
         let (kind, _) = all.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;

@@ -94,7 +94,7 @@ impl Replay {
     }
 
     /// The processor time of the work apart from serial phases, as the baseline has it.
-    fn alone(&self) -> f64 {
+    fn baseline_parallel(&self) -> f64 {
         let Some(base) = self.base() else { return 0.0 };
         // With one processor every thread runs alone. What the workers run serially is known only from more processors.
         let known = base.processors > 1.0 || base.work.is_none();
@@ -106,8 +106,8 @@ impl Replay {
     /// Processor time of the thread that has the most to do.
     fn longest(&self, step: &MeasuredCount, processors: f64, needs: Needs) -> f64 {
         let work = match needs {
-            Needs::Alone => self.alone(),
-            Needs::Evenly => return self.alone() / processors.max(1.0),
+            Needs::Alone => self.baseline_parallel(),
+            Needs::Evenly => return self.baseline_parallel() / processors.max(1.0),
             Needs::Recorded => step.parallel(),
         };
         let observed: Vec<&RunWork> = self.within.iter().chain(&self.beyond).filter_map(|s| s.work.as_ref()).collect();
@@ -115,7 +115,7 @@ impl Replay {
         let same = self.fixed_threads.is_some() || f64::from(step.count) == processors;
         let more = if same { 0.0 } else { processors - f64::from(step.count) };
         let recorded = step.work.as_ref().filter(|_| same);
-        work * largest_part(recorded, Pattern::of(&observed), (threads + more).max(1.0), processors)
+        work * largest_part(recorded, Pattern::from_runs(&observed), (threads + more).max(1.0), processors)
     }
 
     /// How many times longer than the replay tells the measured counts take, apart from phases and waits.
@@ -146,7 +146,7 @@ impl Replay {
         Some(TimeParts {
             all: n * time,
             serial: (n - 1.0) * step.serial(),
-            uneven: (n * longest - self.alone()).max(0.0),
+            uneven: (n * longest - self.baseline_parallel()).max(0.0),
             waits: n * step.waits(),
             between: n * (time - step.serial() - step.waits() - longest),
         })

@@ -28,7 +28,7 @@ fn ratio(share: f64, threads: usize) -> f64 {
 impl Pattern {
     /// The pattern of one or more runs, ascending by their number of threads: of the last, by the kind that tells it best
     /// from the first with several threads.
-    pub(super) fn of(runs: &[&RunWork]) -> Pattern {
+    pub(super) fn from_runs(runs: &[&RunWork]) -> Pattern {
         let seen: Vec<(f64, usize)> = runs.iter().filter_map(|run| largest(run)).filter(|(_, n)| *n > 1).collect();
         let Some((share, threads)) = seen.last().copied() else { return Pattern::Ratio(1.0) };
         let kept = Pattern::Ratio(ratio(share, threads));
@@ -67,22 +67,22 @@ mod tests {
 
     #[test]
     fn a_thread_with_twice_the_share_keeps_it() {
-        let pattern = Pattern::of(&[&run(&[0.8, 0.4]), &run(&[0.8, 0.4, 0.4, 0.4])]);
+        let pattern = Pattern::from_runs(&[&run(&[0.8, 0.4]), &run(&[0.8, 0.4, 0.4, 0.4])]);
         assert!((pattern.share(16.0) - 2.0 / 17.0).abs() < 1e-9, "{pattern:?}");
     }
 
     #[test]
     fn a_stage_of_its_own_does_not_shrink() {
-        let pattern = Pattern::of(&[&run(&[0.4, 0.3, 0.3]), &run(&[0.4, 0.15, 0.15, 0.15, 0.15])]);
+        let pattern = Pattern::from_runs(&[&run(&[0.4, 0.3, 0.3]), &run(&[0.4, 0.15, 0.15, 0.15, 0.15])]);
         assert!((pattern.share(32.0) - 0.4).abs() < 1e-9, "{pattern:?}");
     }
 
     #[test]
     fn equal_shares_stay_equal() {
-        let pattern = Pattern::of(&[&run(&[1.0]), &run(&[0.5, 0.5])]);
+        let pattern = Pattern::from_runs(&[&run(&[1.0]), &run(&[0.5, 0.5])]);
         assert!((largest_part(None, pattern, 8.0, 8.0) - 0.125).abs() < 1e-9);
         // Four threads on two processors: the processors limit.
         assert!((largest_part(Some(&run(&[0.25; 4])), pattern, 4.0, 2.0) - 0.5).abs() < 1e-9);
-        assert_eq!(Pattern::of(&[]), Pattern::Ratio(1.0));
+        assert_eq!(Pattern::from_runs(&[]), Pattern::Ratio(1.0));
     }
 }

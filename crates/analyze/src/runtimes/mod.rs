@@ -249,7 +249,7 @@ pub fn own_classes<'n>(
     methods: impl Iterator<Item = &'n str>,
 ) -> Option<OwnClasses> {
     let machine = modules.find_map(|module| ALL.iter().find(|runtime| runtime.has_packages(module)))?;
-    Some(OwnClasses::of(methods, |class| machine.names().has_path(class)))
+    Some(OwnClasses::from_methods(methods, |class| machine.names().has_path(class)))
 }
 
 /// True for the module (file name) of an interpreter: its functions stand for those of its program.

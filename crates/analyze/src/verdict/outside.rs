@@ -19,7 +19,7 @@ pub(crate) fn warnings(facts: &Facts<'_, '_>) -> Vec<String> {
 }
 
 fn outside(certain: bool, run: &Traced<'_>, facts: &Facts<'_, '_>) -> String {
-    let OutsideTime { before, after, whole } = OutsideTime::of(run);
+    let OutsideTime { before, after, whole } = OutsideTime::for_run(run);
     let mut parts = Vec::new();
     if before > after * MIN_SHARE {
         parts.push(format!("{before:.2} s before the workers start"));

@@ -30,14 +30,14 @@ struct Excerpt {
 }
 
 /// A place as the answer gives it: function, file name without folders, line.
-type Told<'a> = (Option<&'a str>, &'a str, u32);
+type NamedLine<'a> = (Option<&'a str>, &'a str, u32);
 
-fn told<'a>(function: Option<&'a String>, file: Option<&'a String>, line: Option<u32>) -> Option<Told<'a>> {
+fn told<'a>(function: Option<&'a String>, file: Option<&'a String>, line: Option<u32>) -> Option<NamedLine<'a>> {
     Some((function.map(String::as_str), file?, line?))
 }
 
 /// The places of the culprits and of their call sites, most lost time first.
-fn all(answer: &Answer) -> impl Iterator<Item = Told<'_>> {
+fn all(answer: &Answer) -> impl Iterator<Item = NamedLine<'_>> {
     let beyond = answer.verdict.beyond.iter().flat_map(|b| &b.causes);
     answer.verdict.causes.iter().chain(beyond).filter_map(|cause| cause.culprit.as_ref()).flat_map(|culprit| {
         let own = told(culprit.function.as_ref(), culprit.file.as_ref(), culprit.line);
@@ -92,7 +92,7 @@ impl Sources {
 
 /// The full path for a place of the answer. None when it is ambiguous: when two files have the same name, and such a
 /// line in such a function.
-fn path_of<'t>(tables: &'t Tables, (function, file, line): Told<'_>) -> Option<&'t str> {
+fn path_of<'t>(tables: &'t Tables, (function, file, line): NamedLine<'_>) -> Option<&'t str> {
     let frames = tables.frames.iter().filter(|f| f.line == Some(line) && f.function.as_deref() == function);
     let paths: BTreeSet<&str> = frames.filter_map(|f| f.file.as_deref()).filter(|p| file_name(p) == file).collect();
     paths.first().copied().filter(|_| paths.len() == 1)

@@ -46,7 +46,7 @@ impl ShownSamples {
         kinds.tell_calls();
         let mut by_thread: HashMap<ThreadId, Vec<KindAt>> = HashMap::new();
         for sample in observed.samples() {
-            let kind = kinds.of(sample);
+            let kind = kinds.kind_of(sample);
             by_thread.entry(sample.thread).or_default().push((sample.time_ns, kind));
         }
         by_thread.values_mut().for_each(|shown| shown.sort_unstable());
@@ -90,7 +90,7 @@ impl<'t> SampledKinds<'_, '_, 't> {
     }
 
     /// The kind of what a sample shows.
-    fn of(&mut self, sample: &Sample) -> u32 {
+    fn kind_of(&mut self, sample: &Sample) -> u32 {
         let doing = match self.doing(sample) {
             // The program's own code is one kind: its functions are told beside it.
             doing if doing.is_own() && !matches!(doing, Doing::Sharing(_)) => Doing::Unknown,

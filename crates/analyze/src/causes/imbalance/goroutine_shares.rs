@@ -98,7 +98,7 @@ pub(super) fn explain<'t>(
     }
     let name = function.1.unwrap_or("code without a name");
     let together = together(traced, stacks, function);
-    let lives = traced.tasks.of(function);
+    let lives = traced.tasks.started_with(function);
     let seen_apart = lives.first().is_some_and(|longest| longest.is_left_in(&traced.few_tasks_left));
     let beside =
         together.several >= SIDE_BY_SIDE * together.any && together.several >= FEWEST_SAMPLES * together.sample;

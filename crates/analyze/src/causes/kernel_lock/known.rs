@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn what_to_try_depends_on_how_the_lock_is_taken() {
-        let numbers = SyscallNumbers::of("x86_64");
+        let numbers = SyscallNumbers::for_architecture("x86_64");
         let tried = |way: Way| remedies(Some(KernelObject::MemoryMap), &[way], &numbers);
         assert!(tried(Way::Fault).iter().any(|remedy| remedy.contains("MAP_POPULATE")));
         assert!(tried(Way::Call(56)).iter().any(|remedy| remedy.contains("reuse them")));

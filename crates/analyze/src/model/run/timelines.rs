@@ -203,12 +203,12 @@ impl<'t> Timelines<'t> {
     /// The slices of one thread, in the order of time.
     pub fn line(&self, thread: ThreadId) -> ThreadLine<'_> {
         let found = self.lines.binary_search_by_key(&thread, |line| line.0);
-        self.of(found.ok().and_then(|at| self.lines.get(at)).map_or(0..0, |line| line.1.clone()))
+        self.line_of(found.ok().and_then(|at| self.lines.get(at)).map_or(0..0, |line| line.1.clone()))
     }
 
     /// Each thread that has slices, in order, with these.
     pub fn lines(&self) -> impl Iterator<Item = (ThreadId, ThreadLine<'_>)> {
-        self.lines.iter().map(|(thread, stretches)| (*thread, self.of(stretches.clone())))
+        self.lines.iter().map(|(thread, stretches)| (*thread, self.line_of(stretches.clone())))
     }
 
     /// Makes something of the line of each of these threads, in their order; on two processors where that is worth it.
@@ -227,7 +227,7 @@ impl<'t> Timelines<'t> {
         })
     }
 
-    fn of(&self, stretches: Range<usize>) -> ThreadLine<'_> {
+    fn line_of(&self, stretches: Range<usize>) -> ThreadLine<'_> {
         ThreadLine {
             rows: self.rows,
             stretches: self.stretches.get(stretches.clone()).unwrap_or_default(),

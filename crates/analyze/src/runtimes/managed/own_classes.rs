@@ -26,7 +26,10 @@ const LAUNCHERS: [&str; 2] = ["org.springframework.boot.loader.", "org.codehaus.
 impl OwnClasses {
     /// From the names of all methods in a recording: the package of a class with `main` is the program's. `library`:
     /// true for classes of the class library.
-    pub(crate) fn of<'n>(methods: impl Iterator<Item = &'n str>, library: impl Fn(&str) -> bool) -> OwnClasses {
+    pub(crate) fn from_methods<'n>(
+        methods: impl Iterator<Item = &'n str>,
+        library: impl Fn(&str) -> bool,
+    ) -> OwnClasses {
         let mut own = OwnClasses::default();
         let starts = |name: &str, list: &[&str]| list.iter().any(|start| name.starts_with(start));
         for class in methods.filter_map(|name| name.strip_suffix(".main")) {
@@ -59,7 +62,7 @@ mod tests {
 
     #[test]
     fn the_program_s_classes_are_in_its_main_class_s_package() {
-        let of = |names: &[&str]| OwnClasses::of(names.iter().copied(), |class| class.starts_with("sun."));
+        let of = |names: &[&str]| OwnClasses::from_methods(names.iter().copied(), |class| class.starts_with("sun."));
         let own = of(&["com.acme.shop.Desk.main", "sun.launcher.LauncherHelper.main", "com.zaxxer.hikari.Pool.get"]);
         assert!(own.hold("com.acme.shop.Desk.serve") && own.hold("com.acme.db.Store$Row.read"));
         assert!(!own.hold("com.zaxxer.hikari.Pool.get") && !own.hold("com.acmetools.X.y") && !own.hold("Desk.serve"));

@@ -122,7 +122,7 @@ fn families(comparison: &Comparison, parameter: &str, m: &mut Markup) {
         drawings.push((name, curves));
     }
     let all = || drawings.iter().flat_map(|(_, curves)| curves).flat_map(|c| &c.points);
-    let range = Range::of(all(), comparison.picture.log_x, comparison.picture.log_y);
+    let range = Range::around_values(all(), comparison.picture.log_x, comparison.picture.log_y);
     for (name, curves) in &drawings {
         let frame = Frame {
             title: format!(
@@ -149,7 +149,7 @@ struct Range {
 }
 
 impl Range {
-    fn of<'p>(
+    fn around_values<'p>(
         points: impl Iterator<Item = &'p (f64, f64, (f64, f64))> + Clone,
         log_x: bool,
         log_y: bool,
@@ -172,7 +172,7 @@ impl Range {
 
 fn draw(frame: &Frame<'_>, curves: &[Curve], range: Option<Range>, m: &mut Markup) {
     let all = || curves.iter().flat_map(|c| &c.points);
-    let Some(range) = range.or_else(|| Range::of(all(), frame.log_x, frame.log_y)) else { return };
+    let Some(range) = range.or_else(|| Range::around_values(all(), frame.log_x, frame.log_y)) else { return };
     let pad = if frame.log_x { 1.06 } else { 1.0 };
     let room = (range.x.1 - range.x.0) * if frame.log_x { 0.0 } else { 0.04 };
     let x = Axis::new((range.x.0 / pad - room, range.x.1 * pad + room), (LEFT, WIDTH - RIGHT), frame.log_x);
@@ -345,9 +345,9 @@ mod tests {
     #[test]
     fn zero_has_a_place_on_a_logarithmic_axis() {
         let points = [(0.0, 1.0, (0.9, 1.1)), (100.0, 2.0, (f64::NAN, f64::INFINITY))];
-        let range = Range::of(points.iter(), true, true).unwrap();
+        let range = Range::around_values(points.iter(), true, true).unwrap();
         assert_eq!((range.x, range.zero), ((10.0, 100.0), Some(10.0)));
         assert!(range.y.0 > 0.0 && range.y.1.is_finite());
-        assert!(Range::of([(1.0, f64::NAN, (0.0, 0.0))].iter(), false, false).is_none());
+        assert!(Range::around_values([(1.0, f64::NAN, (0.0, 0.0))].iter(), false, false).is_none());
     }
 }

@@ -39,7 +39,7 @@ fn path(observed: &Observed<'_, '_>, stack: Option<StackId>) -> Vec<String> {
 }
 
 /// All that decides a sample's path: mode, system call, stacks in user space and in the kernel.
-type Kept = (Mode, Option<u32>, [Option<StackId>; 2]);
+type FlameKey = (Mode, Option<u32>, [Option<StackId>; 2]);
 
 /// Processor time of all runs: nodes `[parent, name, seconds per unit of work of each run ...]`, parents first.
 pub(super) fn on_cpu(analysis: &Analysis<'_, '_>, names: &mut NameTable) -> Value {
@@ -48,7 +48,7 @@ pub(super) fn on_cpu(analysis: &Analysis<'_, '_>, names: &mut NameTable) -> Valu
     for (r, observed) in runs.iter().enumerate() {
         let each = seconds_per_sample(observed);
         let imported = observed.model.tables.meta.imported.is_some();
-        let mut counts: HashMap<Kept, f64> = HashMap::new();
+        let mut counts: HashMap<FlameKey, f64> = HashMap::new();
         for sample in &observed.traced.samples {
             // Only an imported profile names the kernel's part by its stack.
             let stacks = [sample.user_stack, sample.kernel_stack.filter(|_| imported)];
