@@ -113,8 +113,8 @@ pub fn on_cpu(site: &recording::tables::CallSite) -> f64 {
 
 /// The parts, and user-space functions by growth, largest first.
 ///
-/// Without a base only growth from near 0 is known: synchronising and spinning, which cost next to nothing without
-/// contention. The rest stays unexplained.
+/// Without a baseline, growth is known only of what costs next to nothing without contention: synchronising and spinning.
+/// The rest stays unexplained.
 pub fn growth<'t>(
     model: &Model<'t>,
     run: &CpuProfile<'_, 't>,

@@ -74,7 +74,7 @@ fn swept(traced: &Traced<'_>, why: &QuickMap<WaitId, Why>, by_two: bool) -> Spli
     match by_two {
         false => steps(traced, why, |batch| sweep.takes(batch)),
         true => std::thread::scope(|scope| {
-            // A few batches may wait. Who receives goes on to the end, or panics: then the scope does too.
+            // A few batches may queue up. The receiving side reads all of them or panics, and then the scope panics too.
             let (send, received) = sync_channel(8);
             scope.spawn(move || steps(traced, why, |batch| drop(send.send(batch))));
             received.into_iter().for_each(|batch| sweep.takes(batch));

@@ -74,8 +74,8 @@ pub const META: Meta = Meta {
     judge: |facts, meta| not_clear_beside(facts, Why::Pause, ASLEEP, by_lines(facts, meta, explain)),
 };
 
-/// Decides: whether threads that wait for work wait for a thread that sleeps by the clock: for at least this share of the
-/// time in which nothing runs, somebody sleeps, and nobody waits for anything else that could go on.
+/// Decides: whether threads that wait for work wait for a thread that sleeps by the clock. For at least this share of the
+/// time in which no thread runs, one must sleep, and none may wait for anything that could go on without it.
 /// From: chosen; the rest is when the sleeper was just woken, or when tasks were not looked at.
 /// Shown by: `who_waits_for_work_from_a_thread_that_sleeps_is_told_where_it_sleeps`.
 /// Wrong if: something outside the program, which the recording does not show, wakes the sleeper before its time.

@@ -90,8 +90,8 @@ fn hands_on(ledger: &Ledger<'_, '_>, brings: &BTreeSet<ThreadId>, thread: Thread
     brings.contains(&thread) && waited < (1.0 - ONE_PLACE) * slept
 }
 
-/// Where the thread of an event loop wakes others after it slept, as it waits in no code of the program: the seconds that
-/// it slept, in proportion to the wake-ups.
+/// Where the thread of an event loop wakes others after it slept: such a thread waits in no code of the program. Weighted by
+/// the seconds that it slept, in proportion to the wake-ups.
 fn hands_out<'t>(
     facts: &Facts<'_, 't>,
     ledger: &Ledger<'_, 't>,

@@ -153,10 +153,11 @@ const EXPLAINS: f64 = 0.5;
 /// Wrong if: two threads alternate in being last: none is named.
 const ALWAYS_LAST: f64 = 0.5;
 
-/// Why waiting at barriers may have another reason than unequal shares. Either other programs and other virtual machines
-/// held threads back for at least as long as threads waited, and the thread that was waited for most did not run long
-/// enough to explain half of the waiting. (A thread that is held back runs as long as the others, or shorter where work
-/// is taken in parts. What the hypervisor takes looks like running.) Or its processor was slower.
+/// Why waiting at barriers may have another reason than unequal shares: either the last thread was held back, or its
+/// processor was slower. It may have been held back if other programs and virtual machines held threads back for at least
+/// as long as threads waited, and if the thread that was waited for most ran too briefly to explain half of the waiting.
+/// (A thread that is held back runs as long as the others, or shorter where work is taken in parts. What the hypervisor
+/// takes looks like running.)
 fn held_back(ledger: &Ledger<'_, '_>, waited: f64) -> Option<String> {
     let pressure = ledger.to_others().0 + ledger.disturbed + ledger.stolen;
     let traced = ledger.traced;

@@ -64,7 +64,7 @@ fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
     Outcome::Nothing
 }
 
-/// Of a server that ran already: nothing is known of who asks it for work.
+/// The condition for a server that already ran: it is not known what asks it for work.
 fn attached(ledger: &Ledger<'_, '_>, waited: f64, meta: &Meta) -> Condition {
     let share = waited / ledger.account.capacity.max(f64::MIN_POSITIVE);
     // Where requests are counted, replies of other services are a line of their own.
@@ -89,8 +89,8 @@ fn attached(ledger: &Ledger<'_, '_>, waited: f64, meta: &Meta) -> Condition {
 }
 
 /// How many requests were under way at a time, as far as the server knows of them, if they could keep all processors
-/// busy. A request begins when the server reads it: there may be more that it has not read yet. They come a second ×
-/// they take each (Little's law).
+/// busy: the requests per second times the seconds that each takes (Little's law). A request begins when the server reads
+/// it; there may be more that it has not read yet.
 fn counted(ledger: &Ledger<'_, '_>) -> Option<f64> {
     let found = requests(ledger.traced)?;
     Some(found.per_second * found.seconds).filter(|many| *many >= f64::from(ledger.traced.processors()))

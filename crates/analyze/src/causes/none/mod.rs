@@ -137,8 +137,8 @@ fn besides(ledger: &Ledger<'_, '_>) -> Vec<Evidence> {
     large.map(|(group, share)| evidence(format!("processor time in {group}"), share, Unit::Share, "samples")).collect()
 }
 
-/// A loss that is large enough for a cause but not certain: at a count within the processors, or at any where the sweep
-/// has no more than the smallest of these.
+/// A loss that is large enough for a cause but not certain: at a count within the processors, or at any count where only
+/// the baseline is within them.
 fn uncertain(facts: &Facts<'_, '_>) -> Option<String> {
     let more = || facts.ledgers.iter().skip(1).filter(|l| !facts.overtaken(l));
     let within = || more().filter(|l| l.account.threads <= facts.processors);

@@ -96,8 +96,8 @@ fn hardly_sampled(ledger: &Ledger<'_, '_>) -> Option<String> {
     })
 }
 
-/// What is missing where one process of several is in its interpreter's way: what it does may be all that the others
-/// wait for.
+/// What is missing where the threads of one process of several wait for their interpreter: the others may wait only for
+/// what that process does.
 fn one_process(ledger: &Ledger<'_, '_>) -> Option<String> {
     let (pid, seconds) = processes::waits_inside_one(ledger).filter(|(_, seconds)| large(ledger, *seconds))?;
     Some(format!(

@@ -112,7 +112,8 @@ fn pause<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, (waited, share): (f
     }
 }
 
-/// What a service takes of each request. One that asks several times at once waits for less than the sum.
+/// How long each request waits for a service, in words. A request that asks several times at once waits for less than the
+/// sum of the replies' times.
 fn of_each(all: &Requests, service: &ServiceReplies) -> String {
     match service.share <= 1.0 {
         true => format!(
