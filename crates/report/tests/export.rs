@@ -133,7 +133,7 @@ fn go_tool_pprof_reads_the_profile() {
     }
     let path = file("pprof-0.pb.gz", &exported(&hostile::many(4, 40), &|o, out| pprof::render(o, out)));
     let top = output(Command::new("go").args(["tool", "pprof", "-top", "-sample_index=blocked"]).arg(&path));
-    assert!(top.contains("[waits: one of a few resources]") && top.contains("[waits: sleep]"), "{top}");
+    assert!(top.contains("[waits: one of a few resources]") && top.contains("[waits: a sleep's end]"), "{top}");
     let lines = output(Command::new("go").args(["tool", "pprof", "-top", "-lines", "-sample_index=cpu"]).arg(&path));
     assert!(lines.contains("app.c:10"), "{lines}");
 }

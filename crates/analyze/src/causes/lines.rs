@@ -111,7 +111,7 @@ mod tests {
     }
 
     /// Words around the nouns.
-    const GLUE: [&str; 8] = ["waiting", "for", "the", "too", "few", "other", "another", "one"];
+    const GLUE: [&str; 9] = ["waiting", "for", "the", "too", "few", "left", "other", "another", "one"];
 
     /// A terminal of 80 columns has room for so many beside three thread counts. The name of a call comes in addition.
     #[test]

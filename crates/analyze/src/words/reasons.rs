@@ -3,28 +3,28 @@
 
 use crate::account::lines::Why;
 
-/// What a thread waits for, in words that follow "waits for".
+/// What a thread waits for, in words that follow "waiting for".
 pub fn reason(why: Why) -> &'static str {
     match why {
         Why::Lock => "lock",
-        Why::Allocator => "allocator",
+        Why::Allocator => "the allocator",
         Why::Creation => "thread creation",
         Why::Pool => "one of a few resources",
         Why::Condition => "work",
         Why::Barrier => "barrier",
         Why::Join => "a thread's end",
         Why::Futex => "futex",
-        Why::Ended => "goroutines left",
-        Why::Task => "tasks left",
-        Why::Sleep => "sleep",
+        Why::Ended => "other goroutines",
+        Why::Task => "a task",
+        Why::Sleep => "a sleep's end",
         Why::Io => "file or device",
         Why::Poll => "pipe, socket or event",
-        Why::Request => "next request",
+        Why::Request => "the next request",
         Why::Reply => "another service",
-        Why::Pause => "sleep in a request",
+        Why::Pause => "a sleep's end, in a request",
         Why::Child => "child process",
-        Why::Helper => "helper thread's call",
-        Why::Clock => "helper thread's time",
+        Why::Helper => "a call to act",
+        Why::Clock => "a time to act",
         Why::Fault => "page",
         Why::KernelLock => "kernel lock",
         Why::Call => "system call",
