@@ -166,7 +166,7 @@ fn a_stretch_is_answered_with_what_was_recorded_in_it() {
     assert_eq!(sums["threads"], serde_json::json!([[1, 10e6, 0.0], [0, 5e6, 5e6]]));
     let (status, head, body) = viewed.get("lanes?run=1&from=35000000&to=45000000&columns=100");
     assert_eq!((status, body[0]), (200, 1), "few spans come as they were recorded: {head}");
-    let (_, _, found) = viewed.get("find?run=1&at=0&forward=1&text=The+CLOCK");
+    let (_, _, found) = viewed.get("find?run=1&at=0&forward=1&text=A+SLEEP");
     assert_eq!(
         serde_json::from_slice::<serde_json::Value>(&found).unwrap(),
         serde_json::json!({"lane": 0, "at": 45_000_000})

@@ -18,6 +18,8 @@ const ALLOWED: &[(&str, &str)] = &[
     ("munmap", "a system call"),
     ("main", "where every program starts"),
     ("goroutines", "what readers of Go programs call tasks"),
+    ("lock", "what a thread waits for, in one word"),
+    ("barrier", "what a thread waits for, in one word"),
 ];
 
 /// Words that name a language, a library or a virtual machine.
@@ -65,6 +67,7 @@ const ALLOWED_WORDS: &[(&str, &str, &str)] = &[
     ("goroutine", "", "a column of the recording, and what readers of Go programs call a task"),
     ("goroutines", "", "what readers of Go programs call tasks"),
     ("jemalloc", "causes/allocator", "what a reader may try to disprove the cause"),
+    ("node", "wait_graph", "a node of a graph"),
     ("mimalloc", "causes/allocator", "what a reader may try to disprove the cause"),
     ("tcmalloc", "causes/allocator", "what a reader may try to disprove the cause"),
 ];

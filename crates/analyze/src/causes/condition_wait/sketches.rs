@@ -1,4 +1,5 @@
 //! Sketches of threads that wait for work.
 
+mod pace;
 mod pausing;
 mod stages;
