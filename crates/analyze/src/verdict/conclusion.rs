@@ -173,7 +173,9 @@ fn as_large(causes: &[Cause]) -> Option<&Cause> {
 /// Decides: that a lock or a pool comes before a wait for other threads of about the same size, and a thread that sets
 /// the pace before anything of about the same size but these.
 /// From: all are measured alike, and only a lock or a pool has a place that the reader can change; whatever the busy
-/// thread runs, no other thread can do it. Shown by a loader in JavaScript whose main thread parses and collects garbage.
+/// thread runs, no other thread can do it. A loader in JavaScript, whose main thread parses and collects garbage, showed
+/// the need.
+/// Shown by: `the_pace_is_told_before_what_is_as_large_beside_it`.
 /// Wrong if: the threads wait for each other because one of them computes, and the lock is only where it hands on.
 fn second_says_more(facts: &Facts<'_, '_>, causes: &[Cause]) -> bool {
     let (Some(first), Some(second)) = (causes.first(), as_large(causes)) else { return false };

@@ -4,7 +4,7 @@ use crate::common::*;
 use recording::meta::Capability;
 use recording::synthetic::{Sketch, ms};
 use recording::tables::*;
-use recording::{FrameId, RunId, Tables, ThreadId};
+use recording::{FrameId, RunId, StackId, Tables, ThreadId};
 
 pub(crate) const WORK: &str = "work@app app.c:5";
 
@@ -134,22 +134,7 @@ pub(crate) fn member(tables: &mut Tables, name: &str, offset: u64, size: u64, ad
 pub(crate) fn spins(tables: &mut Tables) {
     let (run, frame) = (traced(tables), frame_of(tables, "count"));
     let stack = tables.stacks.iter().find(|row| row.frame == frame).unwrap().stack;
-    for thread in [ThreadId(0), ThreadId(1)] {
-        tables.spins.push(Spin {
-            run,
-            thread,
-            frame,
-            address: Some(LINE),
-            width: 4,
-            samples: 750,
-            first_ns: 0,
-            last_ns: ms(1000),
-            pauses: true,
-            yields: false,
-            takes: false,
-            user_stack: Some(stack),
-        });
-    }
+    spins_at(tables, run, frame, stack);
 }
 
 /// The same accesses in a program that scales: with one thread as much time is spent there.
@@ -169,4 +154,24 @@ pub(crate) fn costs_nothing(tables: Tables) -> Tables {
     fast.meta = tables.meta;
     (fast.accesses, fast.confirmations, fast.spins) = (tables.accesses, tables.confirmations, tables.spins);
     fast
+}
+
+/// Waiting loops of both threads in a frame.
+pub(crate) fn spins_at(tables: &mut Tables, run: RunId, frame: FrameId, stack: StackId) {
+    for thread in [ThreadId(0), ThreadId(1)] {
+        tables.spins.push(Spin {
+            run,
+            thread,
+            frame,
+            address: Some(LINE),
+            width: 4,
+            samples: 750,
+            first_ns: 0,
+            last_ns: ms(1000),
+            pauses: true,
+            yields: false,
+            takes: false,
+            user_stack: Some(stack),
+        });
+    }
 }

@@ -5,6 +5,7 @@
 
 #![allow(clippy::unwrap_used, reason = "test code")]
 
+use crate::common::memory::spins_at;
 use crate::common::*;
 use analyze::answer::CauseId;
 use recording::synthetic::{RunSketch, Sketch, ms, us};
@@ -320,22 +321,7 @@ fn memory_bound(share: f64) -> Tables {
 
 fn spin_wait(share: f64) -> Tables {
     slower(share, |tables, run, frame, stack| {
-        for thread in [ThreadId(0), ThreadId(1)] {
-            tables.spins.push(Spin {
-                run,
-                thread,
-                frame,
-                address: Some(LINE),
-                width: 4,
-                samples: 750,
-                first_ns: 0,
-                last_ns: ms(1000),
-                pauses: true,
-                yields: false,
-                takes: false,
-                user_stack: Some(stack),
-            });
-        }
+        spins_at(tables, run, frame, stack);
         confirm(tables, run, frame, 0);
     })
 }

@@ -164,12 +164,7 @@ fn functions<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, code: &SlowerCo
         rows.push(evidence(what, repeated.ratio, Unit::Ratio, "samples"));
     }
     if let Some(ratio) = code.instructions {
-        rows.push(evidence(
-            "instructions per unit of work over those of the baseline",
-            ratio,
-            Unit::Ratio,
-            "runs",
-        ));
+        rows.push(evidence("instructions per unit of work over those of the baseline", ratio, Unit::Ratio, "runs"));
     }
     let counted = facts.counted().word();
     Some(Cause {

@@ -42,7 +42,8 @@ fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
     for ledger in facts.in_order() {
         let threads = ledger.account.threads;
         let runs = facts.model.tables.runs.iter().filter(|r| r.kind == RunKind::Clean && r.threads == threads);
-        let (all, hot) = runs.fold((0_u32, 0_u32), |(all, hot), r| (all + 1, hot + u32::from(r.thermal_throttles > Some(0))));
+        let (all, hot) =
+            runs.fold((0_u32, 0_u32), |(all, hot), r| (all + 1, hot + u32::from(r.thermal_throttles > Some(0))));
         if f64::from(hot) <= HOT * f64::from(all) {
             continue;
         }

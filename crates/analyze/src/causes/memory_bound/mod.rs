@@ -75,18 +75,8 @@ fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
             summary: format!("{at} waits for memory: it executes the same instructions in more time."),
             culprit: who,
             evidence: vec![
-                evidence(
-                    "CPU time per unit of work over that of the baseline",
-                    code.time,
-                    Unit::Ratio,
-                    "samples",
-                ),
-                evidence(
-                    "instructions per unit of work over those of the baseline",
-                    instructions,
-                    Unit::Ratio,
-                    "runs",
-                ),
+                evidence("CPU time per unit of work over that of the baseline", code.time, Unit::Ratio, "samples"),
+                evidence("instructions per unit of work over those of the baseline", instructions, Unit::Ratio, "runs"),
                 evidence("cache misses per unit of work over those of the baseline", misses, Unit::Ratio, "runs"),
             ],
             remedies: vec![

@@ -128,7 +128,8 @@ const OTHER_LOCKS: f64 = 0.5;
 
 /// True where most of the loss is to the lock of an interpreter, which each program of its language takes.
 fn is_mostly_interpreter_s(ledger: &Ledger<'_, '_>, cause: &Cause) -> bool {
-    let others = groups(ledger).iter().filter(|group| !group.is_interpreter_s()).map(|group| group.seconds).sum::<f64>();
+    let others =
+        groups(ledger).iter().filter(|group| !group.is_interpreter_s()).map(|group| group.seconds).sum::<f64>();
     others < OTHER_LOCKS * cause.lost_seconds
 }
 
@@ -171,7 +172,8 @@ fn behind_tasks(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>) -> String {
         "threads find no task that can run, wait for events, or wait inside an interpreter: whether tasks wait for a lock is not in the \
          recording{}; {}",
         first.unwrap_or_default(),
-        tells.map_or("the runtime's own profile of locks, if it has one, would tell", |scheduler| scheduler.tells_locks)
+        tells
+            .map_or("the runtime's own profile of locks, if it has one, would tell", |scheduler| scheduler.tells_locks)
     )
 }
 
