@@ -287,7 +287,7 @@ struct Stage {
     seen: Vec<(SeenAt, f64)>,
     /// Share of the waiting that fell into its running time.
     share: f64,
-    /// Running time over life time of its threads.
+    /// Running time over life time of its threads; of a thread that sets the pace, the share in which it has work.
     utilisation: f64,
 }
 
@@ -323,6 +323,9 @@ fn stages(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>, seen: &[(SeenAt, f64)]
         let life: f64 = rows().map(|t| t.end_ns.saturating_sub(t.start_ns) as f64).sum();
         let ran: f64 = rows().map(|t| t.running_ns as f64).sum();
         stage.utilisation = if life > 0.0 { (ran / life).min(1.0) } else { 0.0 };
+        // A thread that sets the pace has work also while others, such as its runtime's own, have its processor.
+        let pace = ledger.pace.filter(|pace| stage.threads.iter().eq([&pace.thread]));
+        stage.utilisation = pace.map_or(stage.utilisation, |pace| pace.has_work.clamp(stage.utilisation, 1.0));
     }
     stages.sort_by(|a, b| b.share.total_cmp(&a.share).then_with(|| a.threads.cmp(&b.threads)));
     stages
