@@ -96,7 +96,7 @@ test("the lanes of pagesum's pipeline: one thread maps and unmaps, and nobody wa
   const run = await lanesOf(page, 4);
   const range = await select(page, run, run.length * 0.4, run.length * 0.5);
   assert.doesNotMatch(await range.innerText(), /kernel lock/);
-  assert.match(await range.innerText(), /condition or queue in pthread_cond_wait/);
+  assert.match(await range.innerText(), /work in pthread_cond_wait, from queue_pop/);
   await page.locator("#lanes").screenshot({ path: picture("pagesum-pipeline-range") });
   assert.deepEqual(complaints, []);
   await close();
