@@ -228,18 +228,14 @@ pub fn ledgers<'m, 't>(model: &'m Model<'t>, clean: &Clean<'t>) -> Vec<Ledger<'m
             latency.iter().for_each(|latency| lines.leave_out(latency, draft));
         }
     }
-    let busiest = |d: &Draft| Busiest::new(d.traced, d.work).filter(|_| !d.traced.loaded() && !d.traced.is_only_run);
+    let compared = |d: &&Draft| !d.traced.loaded() && !d.traced.is_only_run;
+    let busiest = |d: &Draft| Some(d).filter(compared).and_then(|d| Busiest::new(d.traced, d.work));
     let at_base = drafts.iter().find(|d| Some(d.traced.run.threads) == base_count).and_then(busiest);
-    let paces: Vec<Option<Busiest>> = drafts
-        .iter()
-        .map(|d| busiest(d).zip(at_base).filter(|_| Some(d.traced.run.threads) != base_count))
-        .zip(&drafts)
-        .map(|(both, d)| {
-            let (busiest, base) = both?;
-            let paces = busiest.sets_the_pace(&base) && busiest.is_stage(&model.stacks, d.traced);
-            paces.then_some(busiest)
-        })
-        .collect();
+    let pace = |d: &Draft| {
+        let base = at_base.filter(|_| Some(d.traced.run.threads) != base_count)?;
+        busiest(d).filter(|busiest| busiest.sets_the_pace(&base) && busiest.is_stage(&model.stacks, d.traced))
+    };
+    let paces: Vec<Option<Busiest>> = drafts.iter().map(pace).collect();
     for (lines, _) in lines.iter_mut().zip(&paces).filter(|(_, pace)| pace.is_some()) {
         pace::book(&mut lines.account);
     }
