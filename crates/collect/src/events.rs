@@ -21,7 +21,7 @@ pub(crate) enum Event {
     /// A thread has ended, or is still alive when observing ends: the sums over its life.
     Thread(ThreadLife),
     /// Sums of a thread's waits at one place. May be given several times for a place; the sums then add up.
-    Waited { at: WaitPlace, sums: WaitSums },
+    Wait { at: WaitPlace, sums: WaitSums },
     /// How waits at a place were ended by one waker.
     Woken(Wakes),
     /// One system call, from entry to return.

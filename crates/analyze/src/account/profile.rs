@@ -12,7 +12,8 @@ use crate::runtimes::{self, Primitive, Service, Theme};
 use crate::sharing::{SharedMemoryWait, SharingKind};
 use recording::tables::{Mode, ModuleKind, Sample};
 use recording::{QuickMap, StackId, WaitId};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::mem::{Discriminant, discriminant};
 
 /// How many functions the one that runs may be below the library's function that the program called, so that it counts
 /// as code of the lock that is taken in that function.
@@ -97,6 +98,8 @@ pub struct Profile<'t> {
     pub sites: BTreeMap<(Doing<'t>, Spot<'t>), (u64, View<'t>)>,
     /// What each sample of the run shows, those outside the measured part too, by all that decides it.
     by_key: QuickMap<SampleKey, Doing<'t>>,
+    /// What most samples inside each system call show, by its number.
+    calls: BTreeMap<u32, Doing<'t>>,
     /// All samples.
     pub total: u64,
     /// Samples of threads that a runtime started to compile or to collect garbage, and of a collector's tasks in others.
@@ -107,6 +110,12 @@ impl<'t> Profile<'t> {
     /// What one of the samples shows; [`Doing::Unknown`] for a sample of another run.
     pub fn doing(&self, traced: &Traced<'t>, sample: &Sample) -> Doing<'t> {
         self.by_key.get(&key(traced, sample)).copied().unwrap_or(Doing::Unknown)
+    }
+
+    /// Numbers of system calls, and what each is for by most of the samples inside it: a futex call is lock and futex
+    /// code. Calls without a sample are left out.
+    pub fn calls(&self) -> impl Iterator<Item = (u32, Doing<'t>)> {
+        self.calls.iter().map(|(number, doing)| (*number, *doing))
     }
 
     /// Where the samples that `fits` selects were taken, and how many.
@@ -181,12 +190,16 @@ pub fn profile<'t>(
     }
     let mut seen: Vec<(SampleKey, u64)> = seen.into_iter().collect();
     seen.sort_unstable();
+    let mut calls: BTreeMap<u32, HashMap<Discriminant<Doing<'t>>, (u64, Doing<'t>)>> = BTreeMap::new();
     for (seen, count) in seen {
         let (mode, syscall, user_stack, _, service) = seen;
         let in_futex = mode == Mode::Kernel && syscall == Some(model.numbers.futex);
         let view = model.stacks.view(user_stack, in_futex);
         let doing = doing(model, seen, &view, owners, &purposes);
         found.by_key.insert(seen, doing);
+        if let Some(number) = syscall.filter(|_| mode == Mode::Kernel) {
+            calls.entry(number).or_default().entry(discriminant(&doing)).or_insert((0, doing)).0 += count;
+        }
         if count == 0 {
             continue;
         }
@@ -201,6 +214,8 @@ pub fn profile<'t>(
             found.sites.entry((doing, spot(&view))).or_insert((0, view)).0 += count;
         }
     }
+    let most = |shown: HashMap<_, (u64, Doing<'t>)>| shown.into_values().max().map(|(_, doing)| doing);
+    found.calls = calls.into_iter().filter_map(|(number, shown)| Some((number, most(shown)?))).collect();
     found
 }
 

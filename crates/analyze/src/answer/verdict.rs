@@ -44,7 +44,7 @@ pub struct Verdict {
     /// Causes that were looked for and excluded: a loss of 5 % of the capacity due to them would have been seen with 95
     /// % certainty (`power`).
     pub clear: Vec<CauseId>,
-    /// Causes that can be neither claimed nor excluded.
+    /// Causes that can be neither claimed nor excluded, most of what may be theirs first.
     pub unsure: Vec<Unsure>,
     /// For each cause that was looked for and not found, how much of it could have been missed, where a run was
     /// observed.

@@ -44,6 +44,14 @@ const STEADY: f64 = 0.6;
 /// Wrong if: there are fewer than twenty looks: the largest number seen is then taken.
 const NOT_EXCEEDED: f64 = 0.95;
 
+/// So many tasks may merely take turns: each can wake only the other.
+///
+/// Decides: whether tasks that wait for each other share a pool; with more than a pair they may.
+/// From: arithmetic: the order in which two tasks come back never changes, so it says nothing.
+/// Shown by: `two_tasks_have_no_pool`.
+/// Wrong if: a pool is shared by two tasks at every count, and nothing in its names says so.
+const A_PAIR: usize = 2;
+
 /// One of a few things that tasks wait for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TaskPool {
@@ -227,7 +235,7 @@ fn pool<'t>(
     found.size = steady(elsewhere).or_else(|| steady(not_waiting))?;
     // Two tasks that wait for each other may take turns, and so may any number that pass a single thing on. But a program
     // takes turns in its own code, never inside a library.
-    let certain = most > 2 && (found.size > 1 || apart || by_library);
+    let certain = most > A_PAIR && (found.size > 1 || apart || by_library);
     let certain = (certain || is_known) && found.size < most;
     certain.then_some(found)
 }

@@ -83,6 +83,7 @@ pub fn verdict(facts: &Facts<'_, '_>, causes: &[&Meta]) -> Verdict {
             }
         }
     }
+    open::most_first(facts, &mut verdict.unsure);
     // Seconds at different thread counts cannot be compared: causes at the count that the verdict is about come first.
     let focus = facts.focus().map(|l| l.account.threads);
     let elsewhere = |c: &Cause| focus.is_some_and(|f| f != c.threads);

@@ -2,9 +2,9 @@
 //! that has no proven cause.
 
 use crate::account::{Ledger, LineId};
-use crate::answer::{Cause, CauseId, Verdict};
+use crate::answer::{Cause, CauseId, Unsure, Verdict};
 use crate::causes::lines::owner;
-use crate::causes::none;
+use crate::causes::{describe, none};
 use crate::facts::{Facts, large};
 use crate::verdict::usual;
 use crate::words::percent;
@@ -36,7 +36,8 @@ fn at<'a, 't>(facts: &Facts<'a, 't>, cause: &Cause) -> Option<&'a Ledger<'a, 't>
     facts.ledgers.iter().find(|ledger| ledger.account.threads == cause.threads)
 }
 
-/// The sentence about it beside the first cause: otherwise readers would change the wrong thing.
+/// What is said of a loss that is larger than the first cause and has none itself: without it, readers would believe
+/// that a repair of the first cause brings most of the time back.
 pub(super) fn sentence(facts: &Facts<'_, '_>, causes: &[Cause]) -> Option<String> {
     let ledger = at(facts, causes.first()?)?;
     let open = larger(facts, ledger, causes)?;
@@ -45,6 +46,17 @@ pub(super) fn sentence(facts: &Facts<'_, '_>, causes: &[Cause]) -> Option<String
         None => format!("A larger part, {part} of the processor time, is not explained."),
         Some(what) => format!("A larger part, {part} of the processor time, has no proven cause: {what}."),
     })
+}
+
+/// Puts open causes in order: those to which most processor time is booked at any count come first, because to settle
+/// them tells the reader most.
+pub(super) fn most_first(facts: &Facts<'_, '_>, unsure: &mut [Unsure]) {
+    let booked = |unsure: &Unsure| {
+        let meta = describe(unsure.id);
+        let seconds = facts.ledgers.iter().filter_map(|ledger| Some(meta?.charged(ledger).0));
+        seconds.fold(0.0, f64::max)
+    };
+    unsure.sort_by(|a, b| booked(b).total_cmp(&booked(a)));
 }
 
 /// What is reported first of a program that scales: that it does. `causes`: what was found, the largest first.

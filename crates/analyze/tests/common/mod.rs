@@ -11,7 +11,7 @@ pub(crate) mod server;
 pub(crate) mod slower;
 pub(crate) mod waiting;
 
-use analyze::answer::{Answer, Cause, CauseId, Condition};
+use analyze::answer::{Account, Answer, Cause, CauseId, Condition};
 use recording::Tables;
 use recording::synthetic::{FUTEX, RunSketch, Sketch, ms};
 use recording::tables::Reason;
@@ -192,8 +192,14 @@ fn round(json: &mut serde_json::Value) {
     }
 }
 
-/// Lines + useful + unexplained = capacity, at every count.
+/// Lines + useful + unexplained = capacity, at every count; of open causes those with most booked come first.
 pub(crate) fn assert_balanced(answer: &Answer) {
+    let booked = |id: CauseId, account: &Account| -> f64 {
+        account.lines.iter().filter(|line| line.cause == id).map(|line| line.seconds).sum()
+    };
+    let most = |id| answer.account.iter().map(|account| booked(id, account)).fold(0.0, f64::max);
+    let open: Vec<(CauseId, f64)> = answer.verdict.unsure.iter().map(|open| (open.id, most(open.id))).collect();
+    assert!(open.is_sorted_by(|a, b| a.1 >= b.1 - 1e-9), "{open:?}");
     for account in &answer.account {
         let lines: f64 = account.lines.iter().map(|l| l.seconds).sum();
         let sum = lines + account.useful + account.unexplained;

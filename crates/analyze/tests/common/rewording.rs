@@ -1,5 +1,5 @@
 //! The answer for a sketch, and the proof that no sentence decided anything in it: with all words of the account and of
-//! the causes replaced, the verdict stays the same.
+//! the causes replaced, the verdict stays the same, and so does what is predicted from it.
 
 use analyze::answer::Answer;
 use analyze::reworded;
@@ -15,7 +15,16 @@ pub(crate) fn same_in_other_words(answer: impl Fn() -> Answer) -> Answer {
     let words = |a: &Answer| a.account.iter().flat_map(|a| a.lines.iter().map(|l| l.what.clone())).collect::<Vec<_>>();
     let (before, after) = (words(&told), words(&instead));
     assert!(before.iter().zip(&after).all(|(a, b)| a != b), "{before:?} is not reworded");
-    assert_eq!(verdict(&told), verdict(&instead), "decided by words");
+    compare(told, &instead, verdict)
+}
+
+/// What `conclude` gives; fails if the parts that `wordless` shows would differ in other words.
+pub(crate) fn same_but_for_words<T>(conclude: impl Fn() -> T, wordless: impl Fn(&T) -> String) -> T {
+    compare(conclude(), &reworded(&conclude), wordless)
+}
+
+fn compare<T>(told: T, instead: &T, wordless: impl Fn(&T) -> String) -> T {
+    assert_eq!(wordless(&told), wordless(instead), "decided by words");
     told
 }
 

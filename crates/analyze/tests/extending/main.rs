@@ -10,6 +10,7 @@ use analyze::account::LineId;
 use analyze::answer::Verdict;
 use analyze::causes::{ALL, Meta, serial_phase};
 use analyze::model::Model;
+use common::rewording::same_in_other_words;
 use recording::Tables;
 
 /// The cause that had the line which the added one claims, without it.
@@ -29,7 +30,8 @@ fn causes() -> Vec<&'static Meta> {
 
 /// What is concluded with the added cause.
 fn verdict(tables: &Tables) -> Verdict {
-    analyze::analyze_for(&Model::new(tables), &causes()).answer.verdict
+    let model = Model::new(tables);
+    same_in_other_words(|| analyze::analyze_for(&model, &causes()).answer).verdict
 }
 
 #[test]
@@ -42,7 +44,7 @@ fn the_added_cause_claims_a_line_that_no_other_has() {
 
 #[test]
 fn who_does_not_add_the_cause_does_not_have_it() {
-    let verdict = analyze::answer_for(&common::repaired()).verdict;
+    let verdict = common::answer_for(&common::repaired()).verdict;
     assert!(!verdict.clear.contains(&missing_workers::META.id), "{verdict:#?}");
 }
 

@@ -1,10 +1,11 @@
 //! What more processors would bring: sketches whose speed a formula gives, and what cannot be told.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "test code")]
 
+use crate::common::rewording::same_but_for_words;
 use crate::common::{RANDOM, around, birthday, main_joins};
 use analyze::answer::CauseId;
 use analyze::model::Model;
-use analyze::prediction::{Ask, Predicted, Prediction};
+use analyze::prediction::{Ask, NotKnown, Predicted, Prediction};
 use analyze::{analyze, predict};
 use recording::meta::Load;
 use recording::synthetic::{Sketch, ms};
@@ -20,7 +21,19 @@ fn told(tables: &Tables, processors: &[u32]) -> Prediction {
 
 fn ask(tables: &Tables, ask: &Ask) -> Prediction {
     let model = Model::new(tables);
-    predict(&analyze(&model), ask)
+    let predicted = || predict(&analyze(&model), ask);
+    same_but_for_words(predicted, figures)
+}
+
+/// A prediction without its words.
+fn figures(prediction: &Prediction) -> String {
+    let wordless = |point: &Predicted| Predicted {
+        not_known: point.not_known.as_ref().map(|_| NotKnown { why: String::new(), would_tell: String::new() }),
+        ..point.clone()
+    };
+    let points: Vec<Predicted> = prediction.points.iter().map(wordless).collect();
+    let (refused, notes) = (prediction.refused.is_some(), prediction.notes.len());
+    format!("{:?} {:?} {refused} {notes} notes {points:#?}", prediction.based_on, prediction.fixed_threads)
 }
 
 fn at(prediction: &Prediction, processors: u32) -> &Predicted {

@@ -97,7 +97,7 @@ impl Builder {
                 self.rows.marks.push(Mark { run, thread, time_ns, kind, name, amount });
             }
             Event::Thread(life) => self.thread(life),
-            Event::Waited { at, sums } => self.rows.waits.push(wait_row(run, at, &sums)),
+            Event::Wait { at, sums } => self.rows.waits.push(wait_row(run, at, &sums)),
             Event::Woken(wakes) => self.rows.wakes.push(wake_row(run, &wakes)),
             Event::Calls { thread, number, count } => {
                 let name = syscall_names::name(number);

@@ -10,7 +10,7 @@ use crate::observed::Observed;
 use analyze::account::profile::{Doing, reach_ns};
 use analyze::words::reasons::reason;
 use recording::ThreadId;
-use recording::tables::{Mode, Sample};
+use recording::tables::Sample;
 use std::collections::HashMap;
 
 /// A moment of a sample, and the kind that it shows.
@@ -124,20 +124,12 @@ impl<'t> SampledKinds<'_, '_, 't> {
         }
     }
 
-    /// Gives each recorded system call the class that most of the samples in calls of its name have: a futex call is
-    /// lock and futex code.
+    /// Gives each recorded system call the class of what its samples show.
     fn tell_calls(&mut self) {
-        let mut classes: HashMap<u32, HashMap<Class, u64>> = HashMap::new();
-        for sample in self.observed.samples().filter(|sample| sample.mode == Mode::Kernel) {
-            if let Some(number) = sample.syscall {
-                *classes.entry(number).or_default().entry(class_of(self.doing(sample))).or_default() += 1;
-            }
-        }
-        for (number, classes) in classes {
-            let Some((class, _)) = classes.into_iter().max_by_key(|(class, n)| (*n, *class)) else { continue };
-            let name = self.observed.model.call_name(number);
+        for (number, doing) in self.observed.profile.iter().flat_map(|profile| profile.calls()) {
+            let (class, name) = (class_of(doing), self.observed.model.call_name(number));
             for kind in self.kinds.iter_mut().filter(|kind| kind.class == Class::System && kind.label == name) {
-                // What one calls from one's own code is not that code.
+                // Code called from the program's own is not the program's.
                 kind.class = if class == Class::User { Class::System } else { class };
             }
         }

@@ -3,7 +3,7 @@
 use super::page::Page;
 use super::style::Tone;
 use crate::words;
-use analyze::answer::{Account, Answer, CauseId, Limitation};
+use analyze::answer::{Answer, CauseId, Limitation};
 use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
@@ -56,7 +56,7 @@ pub(super) fn render(answer: &Answer, files: &SweepFiles<'_>, page: &mut Page<'_
     page.whole("Recording      ", &format!("{} with {}", folder.trim_end_matches('/'), files.beside.join(", ")))
 }
 
-/// Open causes grouped by what is missing, because one missing thing often leaves several open.
+/// Open causes grouped by what is missing, because one missing thing often leaves several open. They come most first.
 fn open(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
     let mut reasons: Vec<(&str, Vec<CauseId>)> = Vec::new();
     for unsure in &answer.verdict.unsure {
@@ -65,34 +65,18 @@ fn open(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
             None => reasons.push((&unsure.missing, vec![unsure.id])),
         }
     }
-    reasons.sort_by_key(|(_, ids)| std::cmp::Reverse(ids.len()));
     // Without a cause, the reader should next provide what is missing to name the largest loss.
     let found = answer.verdict.found().next().is_some();
-    let booked = |reason: &(&str, Vec<CauseId>)| booked(answer, &reason.1);
-    let largest = reasons.iter().enumerate().max_by(|a, b| booked(a.1).total_cmp(&booked(b.1)));
-    let largest = largest.filter(|(_, reason)| !found && booked(reason) > 0.0).map(|(at, _)| at);
-    if let Some(at) = largest {
-        let first = reasons.remove(at);
-        reasons.insert(0, first);
-    }
     let write = |(missing, ids): &(&str, Vec<CauseId>), page: &mut Page<'_>| {
         page.paragraph("Unsure         ", Tone::Plain, &format!("{}: {missing}", names(ids.iter().copied())))
     };
     if page.brief && reasons.len() > 1 {
-        let told = usize::from(largest.is_some());
+        let told = usize::from(!found);
         reasons.iter().take(told).try_for_each(|reason| write(reason, page))?;
         let all = names(reasons.iter().skip(told).flat_map(|reason| reason.1.iter().copied()));
         return page.paragraph("Unsure         ", Tone::Plain, &format!("{all} (what is missing: in the page)"));
     }
     some(&reasons, MOST_OPEN, page, write)
-}
-
-/// The most processor-seconds per unit of work that these causes take at any one count.
-fn booked(answer: &Answer, ids: &[CauseId]) -> f64 {
-    let sum = |account: &Account| -> f64 {
-        account.lines.iter().filter(|line| ids.contains(&line.cause)).map(|line| line.seconds).sum()
-    };
-    answer.account.iter().map(sum).fold(0.0, f64::max)
 }
 
 fn names(ids: impl Iterator<Item = CauseId>) -> String {

@@ -123,6 +123,14 @@ const WOKEN: f64 = 0.1;
 /// Wrong if: a thread sleeps a few times for long: its waits are then of unknown purpose.
 const FEWEST_ENDS: u64 = 10;
 
+/// The fewest waiting threads whose wakes can show a barrier: of two, one waits and the other wakes it, as at a queue.
+///
+/// Decides: whether a futex at which waiting threads wake each other all at once is a barrier.
+/// From: arithmetic: all but the last of three threads are woken together; of two threads there is only one to wake.
+/// Shown by: `a_crowd_woken_at_once_stood_at_a_barrier`, `two_threads_alone_show_no_barrier`.
+/// Wrong if: only two threads ever meet there: their waits count as waits for each other's work.
+const FEWEST_AT_BARRIER: usize = 3;
+
 /// The traffic of each futex of a run.
 pub(super) fn traffic<'t>(
     traced: &Traced<'t>,
@@ -215,7 +223,7 @@ pub(super) fn by_structure(
             // The place must show it too: a counter may pass through a lock's value.
             () if most(at.lock_value) && around.lock_value > MOST * around.blocked => Purpose::Lock,
             // All but the last of three or more threads are woken together: only a barrier does that again and again.
-            () if at.waiters.len() > 2 && around.may_wake_all() && crowd() > MOST => Purpose::Barrier,
+            () if at.waiters.len() >= FEWEST_AT_BARRIER && around.may_wake_all() && crowd() > MOST => Purpose::Barrier,
             () => shared_by_waiters(around),
         };
     }

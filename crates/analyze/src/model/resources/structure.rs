@@ -53,6 +53,14 @@ const FEWEST: usize = 10;
 /// Wrong if: all threads hold for exactly as long and queue in order; the cause then stays open.
 const TURNS: f64 = 0.9;
 
+/// So many threads may merely take turns: each can wake only the other.
+///
+/// Decides: whether what looks like a pool or a lock is left open, because only a pair of threads was seen there.
+/// From: arithmetic: the order in which two threads come back never changes, so it says nothing.
+/// Shown by: `two_threads_may_as_well_take_turns`.
+/// Wrong if: a program shares a pool between two threads at every count: the cause then stays open.
+const A_PAIR: usize = 2;
+
 /// Decides: whether wake-ups come from one call: they must be within this time, nanoseconds.
 /// From: one call wakes all threads, and each takes some microseconds; as in `futex::traffic`.
 /// Shown by: `tests`.
@@ -166,8 +174,8 @@ pub(super) fn finding<'t>(
     match () {
         () if site.said == Said::Hidden => Finding::Doubt(DoubtReason::Interpreter),
         () if herd && held.most < 2 => Finding::Doubt(DoubtReason::OneOfAll),
-        () if all.len() == 2 && site.said != Said::Semaphore && !from_queue(stacks, site) => Finding::Few,
-        () if all.len() == 2 && !quick.is_empty() => Finding::Few,
+        () if all.len() == A_PAIR && site.said != Said::Semaphore && !from_queue(stacks, site) => Finding::Few,
+        () if all.len() == A_PAIR && !quick.is_empty() => Finding::Few,
         // At a queue, threads that put back what they took make the others wait, even if the order never changes.
         () if site.private && !from_queue(stacks, site) && takes_turns(events) => Finding::Doubt(DoubtReason::SameNext),
         () => Finding::Pool,
@@ -181,7 +189,7 @@ fn lock(site: &AcquireSite<'_>, events: &HandOvers, held: &HeldAtOnce, waiters: 
         return Finding::Other;
     }
     match () {
-        () if waiters.len() == 2 => Finding::FewOrLock,
+        () if waiters.len() == A_PAIR => Finding::FewOrLock,
         () if takes_turns(events) => Finding::Other,
         () => Finding::Lock,
     }

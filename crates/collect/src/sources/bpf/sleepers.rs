@@ -73,7 +73,7 @@ impl Sleepers {
             });
             let Some(blocked_ns) = to.first_wait(thread, begin_ns, wait) else { continue };
             let sums = WaitSums { count: 1, blocked_ns, runnable_ns: 0, longest_ns: blocked_ns };
-            to.add(Event::Waited { at: place(wait, thread, &asleep), sums });
+            to.add(Event::Wait { at: place(wait, thread, &asleep), sums });
             given.0 += 1;
             given.1 += u64::from(asleep.user_stack.is_none());
         }

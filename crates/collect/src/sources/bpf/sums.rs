@@ -88,7 +88,7 @@ impl Sums<'_, '_> {
                         runnable_ns: value.runnable_ns,
                         longest_ns: value.longest_ns,
                     };
-                    self.to.add(Event::Waited { at, sums });
+                    self.to.add(Event::Wait { at, sums });
                     self.to.add(Event::Durations { of: Timed::Wait, id: value.place, bars: value.bars });
                 }
                 KIND_FAULT_SITE => self.to.add(Event::Faults {

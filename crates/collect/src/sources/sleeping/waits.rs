@@ -189,7 +189,7 @@ impl Waits {
             // A sleep that had just begun when it was first seen gets its time only from later readings.
             sums.count = sums.count.max(1);
             if let Some(at) = self.place(WaitId(position as u32 + 1)) {
-                to.add(Event::Waited { at, sums });
+                to.add(Event::Wait { at, sums });
             }
         }
         to.add(Event::Lost { what: UNKNOWN_PLACES, count: unknown, of: Some(blocks) });
