@@ -20,7 +20,7 @@ pub mod lines;
 mod losses;
 pub mod parts;
 pub mod pieces;
-mod pool;
+pub mod pool;
 pub mod profile;
 mod scale;
 pub mod serial_code;

@@ -2,12 +2,15 @@
 //!
 //! Such a thread waits for the next task as a stage of a pipeline waits for the stage before it. Two things tell them
 //! apart: in a pool, the threads that run meanwhile do the same work, and the thread that would bring the next task
-//! waits for them.
+//! waits for them. Where tasks are too short to see who waits for whom, the shares of the whole run tell it: one thread
+//! of the pool is always busy, and the others are not.
 
 use super::lines::Why;
+use super::timeline::pace::Busiest;
 use crate::model::Traced;
 use crate::model::similar_threads::{self, Calls};
 use crate::model::stacks::Stacks;
+use crate::statistics::MIN_SHARE;
 use recording::tables::{Slice, State, Wait};
 use recording::{QuickMap, ThreadId, WaitId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -45,6 +48,61 @@ const SIDE_BY_SIDE: f64 = 0.1;
 /// Wrong if: other programs keep the busy thread off its processor for more than a fifth of the time.
 const THROUGHOUT: f64 = 0.8;
 
+/// In a pool with unequal shares, the thread with the next largest share runs for at most this part of the time of the
+/// first, which always has work.
+///
+/// Decides: whether threads that wait for tasks do so because one of their pool gets most of them.
+/// From: chosen: with four fifths, the loss on two processors is a tenth of the capacity, twice the smallest that counts.
+/// Shown by: `one_hot_key_gives_its_thread_the_largest_share`.
+/// Wrong if: two of many threads have all the work: they are equally busy, and the others are told as waiting for a stage.
+const NEXT_SHARE: f64 = 0.8;
+
+/// A thread that has more to do than the others of its pool, all the time.
+#[derive(Debug, Clone)]
+pub struct LargestShare {
+    /// The thread.
+    pub busiest: Busiest,
+    /// The threads that do the same work, itself included.
+    pub pool: BTreeSet<ThreadId>,
+}
+
+/// The thread of a pool that has the largest share of its work, if one is always busy and others are not.
+pub fn largest_share(traced: &Traced<'_>, stacks: &Stacks<'_>) -> Option<LargestShare> {
+    let busiest = Busiest::new(traced, 1.0).filter(|busiest| busiest.is_ahead(NEXT_SHARE) && !traced.loaded())?;
+    let pools = pools(&similar_threads::calls(stacks, &traced.samples));
+    let pool = pools.into_iter().find(|pool| pool.len() > 1 && pool.contains(&busiest.thread))?;
+    let has_work = |state: State| matches!(state, State::Running | State::Runnable | State::Preempted);
+    let busy = |threads: &dyn Fn(ThreadId) -> bool| {
+        let slices = traced.slices.iter().filter(|s| pool.contains(&s.thread) && threads(s.thread));
+        Busy::from_slices(slices, has_work).between(traced.measured.0, traced.measured.1)
+    };
+    let (all, others) = (busy(&|_| true), busy(&|thread| thread != busiest.thread));
+    // If the others have work mostly when the first has none, it is given out one piece at a time.
+    let beside = all.several > MOST * others.any;
+    (beside && others.any > MIN_SHARE * all.any).then_some(LargestShare { busiest, pool })
+}
+
+/// Waits of a pool in which one thread has the largest share: those of the other threads for work from outside the pool,
+/// and those of who brings it for the pool. Only waits that are too short for samples to show what runs meanwhile:
+/// [`out_of_work`] looks at each of the others.
+fn beside_largest(traced: &Traced<'_>, stacks: &Stacks<'_>, why: &QuickMap<WaitId, Why>) -> Vec<WaitId> {
+    let Some(LargestShare { busiest, pool }) = largest_share(traced, stacks) else { return Vec::new() };
+    let short = |wait: &Wait| wait.blocked_ns < traced.trace.sample_period_ns.saturating_mul(wait.count);
+    let may_be = |wait: &&Wait| matches!(why.get(&wait.wait), Some(Why::Condition | Why::Futex)) && short(wait);
+    let waits: Vec<&Wait> = traced.waits.values().copied().filter(may_be).collect();
+    let others = waits.iter().filter(|wait| pool.contains(&wait.thread) && wait.thread != busiest.thread);
+    let fed: Vec<(WaitId, ThreadId)> =
+        others.filter_map(|wait| Some((wait.wait, giver(traced, wait, &pool)?))).collect();
+    let givers: BTreeSet<ThreadId> = fed.iter().map(|(_, giver)| *giver).collect();
+    // A giver that does something else meanwhile may be what there is too little of.
+    let (begin, end) = traced.measured;
+    let mut for_pool = for_pool(traced, why, &givers, &pool);
+    for_pool.retain(|_, waits| waits.between(begin, end).any > MOST * traced.length_ns() as f64);
+    let fed = fed.into_iter().filter(|(_, giver)| for_pool.contains_key(giver)).map(|(wait, _)| wait);
+    let by_pool = waits.iter().filter(|wait| for_pool.contains_key(&wait.thread) && is_ended_by(traced, wait, &pool));
+    fed.chain(by_pool.map(|wait| wait.wait)).collect()
+}
+
 /// Waits at conditions that are for a next task, where there are not enough tasks for all threads.
 pub(super) fn out_of_work(traced: &Traced<'_>, stacks: &Stacks<'_>, why: &QuickMap<WaitId, Why>) -> Vec<WaitId> {
     let at = |wait: &Wait| why.get(&wait.wait).copied();
@@ -66,9 +124,10 @@ pub(super) fn out_of_work(traced: &Traced<'_>, stacks: &Stacks<'_>, why: &QuickM
     // stretch: both may be ordinary hand-overs.
     let whole = |s: &Slice| s.count == 1 && s.spent_ns == s.end_ns.saturating_sub(s.start_ns);
     let long = |s: &Slice| whole(s) && s.spent_ns >= traced.trace.sample_period_ns;
-    let mut found = Vec::new();
+    let mut found = beside_largest(traced, stacks, why);
     for (pool, waits) in candidates {
-        let busy = Busy::new(traced.slices.iter().filter(|s| pool.contains(&s.thread)));
+        let running = |state: State| state == State::Running;
+        let busy = Busy::from_slices(traced.slices.iter().filter(|s| pool.contains(&s.thread)), running);
         let all = busy.between(0, u64::MAX);
         if all.several < SIDE_BY_SIDE * all.any {
             continue;
@@ -118,6 +177,13 @@ fn giver(traced: &Traced<'_>, wait: &Wait, pool: &BTreeSet<ThreadId>) -> Option<
     (ended as f64 > MOST * wait.blocked_ns as f64).then_some(waker)
 }
 
+/// True when threads of the pool ended most of a wait.
+fn is_ended_by(traced: &Traced<'_>, wait: &Wait, pool: &BTreeSet<ThreadId>) -> bool {
+    let wakes = traced.wakes.get(&wait.wait).into_iter().flatten();
+    let by = wakes.filter(|w| w.waker.is_some_and(|waker| pool.contains(&waker)));
+    by.map(|w| w.blocked_ns as f64).sum::<f64>() > MOST * wait.blocked_ns as f64
+}
+
 /// For each giver of tasks, when it waited for threads of the pool.
 fn for_pool(
     traced: &Traced<'_>,
@@ -125,23 +191,22 @@ fn for_pool(
     givers: &BTreeSet<ThreadId>,
     pool: &BTreeSet<ThreadId>,
 ) -> BTreeMap<ThreadId, Busy> {
-    let ended_by_pool = |wait: &Wait| {
-        let wakes = traced.wakes.get(&wait.wait).into_iter().flatten();
-        let by = wakes.filter(|w| w.waker.is_some_and(|waker| pool.contains(&waker)));
-        by.map(|w| w.blocked_ns as f64).sum::<f64>() > MOST * wait.blocked_ns as f64
-    };
     let definite = |why: Why| matches!(why, Why::Condition | Why::Join | Why::Barrier | Why::Lock | Why::Futex);
     let waits: BTreeSet<WaitId> = traced
         .waits
         .values()
-        .filter(|w| givers.contains(&w.thread) && why.get(&w.wait).copied().is_some_and(definite) && ended_by_pool(w))
+        .filter(|w| givers.contains(&w.thread) && why.get(&w.wait).copied().is_some_and(definite))
+        .filter(|w| is_ended_by(traced, w, pool))
         .map(|w| w.wait)
         .collect();
     let mut slices: BTreeMap<ThreadId, Vec<Slice>> = BTreeMap::new();
     for slice in traced.slices.iter().filter(|s| s.wait.is_some_and(|w| waits.contains(&w))) {
         slices.entry(slice.thread).or_default().push(slice);
     }
-    slices.into_iter().map(|(giver, slices)| (giver, Busy::from_slices(slices.into_iter(), State::Blocked))).collect()
+    slices
+        .into_iter()
+        .map(|(giver, slices)| (giver, Busy::from_slices(slices.into_iter(), |state| state == State::Blocked)))
+        .collect()
 }
 
 /// For how long at least one, and at least two, of some threads were in a state.
@@ -160,13 +225,9 @@ struct Busy {
 }
 
 impl Busy {
-    fn new(slices: impl Iterator<Item = Slice>) -> Busy {
-        Busy::from_slices(slices, State::Running)
-    }
-
-    fn from_slices(slices: impl Iterator<Item = Slice>, state: State) -> Busy {
+    fn from_slices(slices: impl Iterator<Item = Slice>, counts: impl Fn(State) -> bool) -> Busy {
         let mut changes: Vec<(u64, f64)> = Vec::new();
-        for slice in slices.filter(|s| s.state == state && s.end_ns > s.start_ns) {
+        for slice in slices.filter(|s| counts(s.state) && s.end_ns > s.start_ns) {
             // Of a summed-up slice only the part spent in the state counts.
             let part = (slice.spent_ns as f64 / (slice.end_ns - slice.start_ns) as f64).min(1.0);
             changes.extend([(slice.start_ns, part), (slice.end_ns, -part)]);

@@ -108,7 +108,12 @@ impl Busiest {
     /// True when it sets the pace. `base`: the busiest thread at the baseline.
     pub fn sets_the_pace(&self, base: &Busiest) -> bool {
         let same_work = self.ran >= KEEPS * base.ran && base.ran >= KEEPS * self.ran;
-        self.has_work >= HAS_WORK && self.runs >= RUNS && self.next <= NEXT && same_work
+        self.is_ahead(NEXT) && same_work
+    }
+
+    /// True when it has work all the time and much more of it than any other thread, `most` of its own time at most.
+    pub fn is_ahead(&self, most: f64) -> bool {
+        self.has_work >= HAS_WORK && self.runs >= RUNS && self.next <= most
     }
 
     /// True when no other thread does the same.

@@ -3,13 +3,12 @@
 
 use super::handed_in;
 use super::stage::{MOST, one_thread, remedies};
-use crate::account::criticality::SeenAt;
 use crate::account::{Ledger, LineId};
 use crate::answer::{Cause, Unit};
-use crate::causes::shared::blame::{named, running};
+use crate::causes::shared::blame::{named, running, samples_of};
 use crate::causes::shared::{self, Meta, evidence, found};
 use crate::facts::{Facts, significant};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// The cause, where most of what is lost is beside that thread. `lost`: all of the cause's lines.
 pub(super) fn cause<'t>(
@@ -23,13 +22,7 @@ pub(super) fn cause<'t>(
     if !significant(ledger, beside) || beside.0 <= MOST * lost.0 {
         return None;
     }
-    let mut counts: BTreeMap<SeenAt, f64> = BTreeMap::new();
-    for sample in ledger.traced.samples.iter().filter(|sample| sample.thread == pace.thread) {
-        let at = SeenAt { thread: sample.thread, stack: sample.user_stack, syscall: sample.syscall };
-        *counts.entry(at).or_default() += 1.0;
-    }
-    let mut seen: Vec<(SeenAt, f64)> = counts.into_iter().collect();
-    seen.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    let seen = samples_of(ledger, pace.thread);
     let culprit = running(facts, &seen, |_| None)?.culprit;
     let threads = BTreeSet::from([pace.thread]);
     let origin = handed_in::handed_in(facts, ledger, &threads, &seen);

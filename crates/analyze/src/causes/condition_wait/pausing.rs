@@ -45,8 +45,9 @@ pub(super) fn pausing<'t>(
         slept += seconds;
         // Threads that run tasks wait and sleep for any of them.
         let runs_tasks = ledger.traced.task_sleeps.reason(wait.wait).is_some();
-        let waits_too = waiters.contains(&wait.thread) && !runs_tasks;
-        by_waiters += if waits_too && !hands_on(ledger, &brings, wait.thread, seconds) { seconds } else { 0.0 };
+        // Who brings the others their work may wait for their answers as well.
+        let waits_too = waiters.contains(&wait.thread) && !runs_tasks && !brings.contains(&wait.thread);
+        by_waiters += if waits_too { seconds } else { 0.0 };
         let spots = match view.own {
             None if ledger.traced.clocked.contains(&wait.wait) => hands_out(facts, ledger, wait.thread, seconds),
             _ => vec![(view, seconds)],
@@ -64,10 +65,10 @@ pub(super) fn pausing<'t>(
     (most >= ONE_PLACE * slept && others_sleep && slept > 0.0).then_some(Pause { culprit, times, slept })
 }
 
-/// Decides: whether a thread brings the others their work: it must end more than this share of the time in which they wait
+/// Decides: whether a thread brings the others their work, so that it may wait for their answers as well: it must end more than this share of the time in which they wait
 /// for some.
 /// From: reasoned, not measured: with more than half there cannot be a second one.
-/// Shown by: `tests/pausing.rs`.
+/// Shown by: `who_hands_out_a_round_sleeps_and_waits_for_the_answers`, `who_sleeps_in_turn_with_those_that_wait_hands_out_no_work`.
 /// Wrong if: several threads bring equal parts: none of them counts, and where they sleep is not told.
 const BRINGS: f64 = 0.5;
 
@@ -81,13 +82,6 @@ fn bring_work(ledger: &Ledger<'_, '_>, waiters: &BTreeSet<ThreadId>) -> BTreeSet
     }
     let all: u128 = ended.values().sum();
     ended.into_iter().filter(|(_, ns)| *ns as f64 > BRINGS * all as f64).filter_map(|(waker, _)| waker).collect()
-}
-
-/// Whether a thread that slept for so long brings the others their work, and hardly ever waits for some itself.
-fn hands_on(ledger: &Ledger<'_, '_>, brings: &BTreeSet<ThreadId>, thread: ThreadId, slept: f64) -> bool {
-    let waits = waits(ledger, |why| why == Why::Condition).filter(|(wait, _)| wait.thread == thread);
-    let waited: f64 = waits.map(|(wait, _)| wait.blocked_ns as f64 * 1e-9).sum();
-    brings.contains(&thread) && waited < (1.0 - ONE_PLACE) * slept
 }
 
 /// Where the thread of an event loop wakes others after it slept: such a thread waits in no code of the program. Weighted by

@@ -7,8 +7,9 @@ use crate::account::Ledger;
 use crate::account::criticality::Idle;
 use crate::account::lines::Why;
 use crate::account::pieces::Activity;
-use crate::answer::{Cause, Unit};
-use crate::causes::shared::blame::{by_weight, named, running, waits};
+use crate::account::pool::{LargestShare, largest_share};
+use crate::answer::{Cause, Evidence, Unit};
+use crate::causes::shared::blame::{by_weight, named, running, samples_of, waits};
 use crate::causes::shared::{Meta, evidence, found};
 use crate::facts::Facts;
 use recording::ThreadId;
@@ -54,6 +55,12 @@ pub(super) fn explain<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, lost: 
         let name = format!("CPU time of the thread that was busy then ({})", last.name);
         rows.push(evidence(name, last.running_ns as f64 * 1e-9, Unit::Seconds, "threads"));
     }
+    // Samples show nothing of waits that are shorter than the time between two of them.
+    if blocked * 1e9 < traced.trace.sample_period_ns as f64 * count as f64
+        && let Some(largest) = largest_share(traced, &facts.model.stacks)
+    {
+        return unequal(facts, &largest, ledger, rows, found(ledger, meta, lost));
+    }
     Cause {
         summary: format!("Threads of a pool have no task left while another one is still busy{at}."),
         culprit,
@@ -63,5 +70,36 @@ pub(super) fn explain<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, lost: 
             "cut the largest tasks into several".to_owned(),
         ],
         ..found(ledger, meta, lost)
+    }
+}
+
+/// What is said where one thread of the pool gets most of the work in the whole run.
+fn unequal<'t>(
+    facts: &Facts<'_, 't>,
+    largest: &LargestShare,
+    ledger: &Ledger<'_, 't>,
+    mut rows: Vec<Evidence>,
+    cause: Cause,
+) -> Cause {
+    let thread = largest.busiest.thread;
+    let culprit = running(facts, &samples_of(ledger, thread), |_| None).map(|r| r.culprit);
+    let at = culprit.as_ref().map(|c| format!(": {}", named(c))).unwrap_or_default();
+    let has_work = largest.busiest.has_work.min(1.0);
+    rows.push(evidence("share of the time in which the busiest has work", has_work, Unit::Share, "slices"));
+    Cause {
+        summary: format!(
+            "One of {} threads that do the same work has most of it: it is busy {:.0} % of the time, and the others wait{at}.",
+            largest.pool.len(),
+            has_work * 100.0
+        ),
+        culprit,
+        evidence: rows,
+        remedies: vec![
+            "let any free thread take the next task: one queue for all, or threads that take from the longest queue"
+                .to_owned(),
+            "where tasks are given to threads by a key, divide the most frequent key further, or by another key"
+                .to_owned(),
+        ],
+        ..cause
     }
 }

@@ -1,5 +1,6 @@
 //! Sketches of unequal shares.
 
 mod ends;
+mod keys;
 mod meeting;
 mod pools;

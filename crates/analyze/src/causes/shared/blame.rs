@@ -8,6 +8,7 @@ use crate::answer::{Culprit, Site};
 use crate::facts::Facts;
 use crate::model::code::{Code, Owner, place};
 use crate::model::stack_view::View;
+use recording::ThreadId;
 use recording::tables::{ModuleKind, Wait};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -184,6 +185,16 @@ pub fn named(culprit: &Culprit) -> String {
         Some(caller) if !itself => format!("{}, called from {}", place(&site), place(caller)),
         _ => place(&site),
     }
+}
+
+/// All samples of a thread in a run, by what they show, the most frequent first: for [`running`].
+pub fn samples_of(ledger: &Ledger<'_, '_>, thread: ThreadId) -> Vec<(SeenAt, f64)> {
+    let mut counts: BTreeMap<SeenAt, f64> = BTreeMap::new();
+    for sample in ledger.traced.samples.iter().filter(|sample| sample.thread == thread) {
+        let at = SeenAt { thread: sample.thread, stack: sample.user_stack, syscall: sample.syscall };
+        *counts.entry(at).or_default() += 1.0;
+    }
+    by_weight(counts)
 }
 
 /// Heaviest first; equal weights in the order of the keys.

@@ -49,6 +49,33 @@ mod positive {
     }
 }
 
+/// A thread that hands out rounds of work, waits until each is done, and sleeps before the next.
+#[test]
+fn who_hands_out_a_round_sleeps_and_waits_for_the_answers() {
+    let tables = with_base(Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(1.0), &around(0.5)), WORK)
+        .traced(2, |run| {
+            let mut main = run.thread("main");
+            for _ in 0..50 {
+                main = main.locks(0x200, ms(5), "pthread_cond_wait@libc.so.6 < done@app app.c:40", "a").waits_for(
+                    Reason::Sleep,
+                    "",
+                    Some(230),
+                    ms(15),
+                    "nanosleep@libc.so.6 < rounds@app app.c:41",
+                );
+            }
+            for name in ["a", "b"] {
+                (0..50).fold(run.thread(name), |t, _| {
+                    t.runs(ms(5), WORK).locks(0x100, ms(15), "pthread_cond_wait@libc.so.6 < take@app app.c:12", "main")
+                });
+            }
+        })
+        .tables();
+    let answer = answer_for(&tables);
+    let cause = found(&answer, CauseId::CONDITION_WAIT).unwrap_or_else(|| panic!("{:#?}", answer.verdict));
+    assert!(cause.summary.contains("after a sleep for a fixed time in rounds (app.c:41)"), "{}", cause.summary);
+}
+
 mod near_miss {
     use super::*;
 

@@ -218,11 +218,16 @@ fn a_giver_that_runs_meanwhile_is_the_stage_that_sets_the_pace() {
     assert!(found(&answer, CauseId::IMBALANCE).is_none(), "{:#?}", answer.verdict);
 }
 
-/// Waits of half a millisecond: between two samples anything may have happened.
+/// Waits of half a millisecond: between two samples anything may have happened, and the giver mostly waits for the
+/// network.
 #[test]
 fn waits_that_are_shorter_than_samples_are_apart_say_nothing_of_tasks() {
+    let read = "?@libc.so.6 < recv@libc.so.6 < serve@app app.c:95 < main@app app.c:90";
     let answer = answer_for(&run(0.8, 1.2, |run| {
-        run.thread("giver").locks(0x200, ms(800), RESULT, "b");
+        let mut giver = run.thread("giver");
+        for _ in 0..800 {
+            giver = giver.locks(0x200, ms(3) / 10, RESULT, "b").blocks(Reason::Pipe, ms(7) / 10, read);
+        }
         let mut a = run.thread("a").runs(ms(20), PRICE).runs(ms(3) / 10, PRICE);
         for _ in 0..800 {
             a = a.runs(ms(1) / 2, PRICE).locks(0x100, ms(1) / 2, NEXT, "giver");
