@@ -83,21 +83,23 @@ pub fn largest_share(traced: &Traced<'_>, stacks: &Stacks<'_>) -> Option<Largest
 }
 
 /// Waits of a pool in which one thread has the largest share: those of the other threads for work from outside the pool,
-/// and those of who brings it for the pool. Only waits that are too short for samples to show what runs meanwhile:
-/// [`out_of_work`] looks at each of the others.
+/// and those of who brings it for the pool.
 fn beside_largest(traced: &Traced<'_>, stacks: &Stacks<'_>, why: &QuickMap<WaitId, Why>) -> Vec<WaitId> {
     let Some(LargestShare { busiest, pool }) = largest_share(traced, stacks) else { return Vec::new() };
-    let short = |wait: &Wait| wait.blocked_ns < traced.trace.sample_period_ns.saturating_mul(wait.count);
-    let may_be = |wait: &&Wait| matches!(why.get(&wait.wait), Some(Why::Condition | Why::Futex)) && short(wait);
+    let may_be = |wait: &&Wait| matches!(why.get(&wait.wait), Some(Why::Condition | Why::Futex));
     let waits: Vec<&Wait> = traced.waits.values().copied().filter(may_be).collect();
     let others = waits.iter().filter(|wait| pool.contains(&wait.thread) && wait.thread != busiest.thread);
     let fed: Vec<(WaitId, ThreadId)> =
         others.filter_map(|wait| Some((wait.wait, giver(traced, wait, &pool)?))).collect();
     let givers: BTreeSet<ThreadId> = fed.iter().map(|(_, giver)| *giver).collect();
-    // A giver that does something else meanwhile may be what there is too little of.
+    // A giver that is busy, or waits for something else, may be what keeps tasks from the others.
     let (begin, end) = traced.measured;
     let mut for_pool = for_pool(traced, why, &givers, &pool);
-    for_pool.retain(|_, waits| waits.between(begin, end).any > MOST * traced.length_ns() as f64);
+    for_pool.retain(|giver, waits| {
+        let thread = traced.threads.get(giver);
+        let (ran, blocked) = thread.map_or((0.0, 0.0), |t| (t.running_ns as f64, t.blocked_ns as f64));
+        ran <= MOST * traced.length_ns() as f64 && waits.between(begin, end).any > MOST * blocked
+    });
     let fed = fed.into_iter().filter(|(_, giver)| for_pool.contains_key(giver)).map(|(wait, _)| wait);
     let by_pool = waits.iter().filter(|wait| for_pool.contains_key(&wait.thread) && is_ended_by(traced, wait, &pool));
     fed.chain(by_pool.map(|wait| wait.wait)).collect()

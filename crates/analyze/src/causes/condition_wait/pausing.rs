@@ -53,7 +53,9 @@ pub(super) fn pausing<'t>(
             _ => vec![(view, seconds)],
         };
         for (view, seconds) in spots {
-            let at = view.own.as_ref().map(|own| place(&own.site()));
+            // Where the stack breaks off before the program's own code, the function that it called is known.
+            let called = view.entry.filter(|entry| entry.name().is_some());
+            let at = view.own.or(called).map(|code| place(&code.site()));
             *by_place.entry(at).or_insert(0.0) += seconds;
             views.push((view, seconds));
         }
