@@ -1,5 +1,5 @@
-//! Rows that only have their handles: collectors and importers fill in what they saw. A new column thus has a single
-//! place where its absence is written.
+//! Rows with nothing but their handles, for collectors and importers to fill in. A new column needs its empty value only
+//! here.
 
 use crate::ids::{RunId, ThreadId};
 use crate::tables::{Run, RunKind, Thread};
@@ -44,7 +44,7 @@ impl Run {
 }
 
 impl Thread {
-    /// A thread without a name or a life: counts and times are 0, optional values are absent.
+    /// A thread without a name: counts and times are 0, optional values are absent.
     pub fn blank(run: RunId, thread: ThreadId) -> Thread {
         Thread {
             run,

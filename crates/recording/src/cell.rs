@@ -8,9 +8,9 @@ use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleTyp
 pub(crate) trait Cell: Sized {
     /// Parquet's physical type.
     type Data: DataType;
-    /// The type as which it is read: words are read as numbers.
+    /// The physical type that it is read as: words are read as numbers.
     type Read: DataType;
-    /// The number of a word.
+    /// Turns a word into its number; none for columns of other types.
     const WORD: Option<fn(&[u8]) -> i32> = None;
     /// True when a row may have no value.
     const OPTIONAL: bool = false;
@@ -154,7 +154,7 @@ macro_rules! words {
             /// Every variant, in the order of declaration.
             pub const ALL: &'static [$name] = &[$($name::$variant),*];
 
-            /// What a word reads as that this release does not know.
+            /// The variant for words that this release does not know.
             const LAST: $name = $name::ALL[$name::ALL.len() - 1];
 
             /// The word stored in the table.

@@ -4,7 +4,7 @@
 
 use crate::cell::Cell;
 use crate::error::Error;
-use crate::pages::{Checked, Numbered};
+use crate::pages::{CheckedPages, NumberedPages};
 use crate::private;
 use parquet::basic::{Compression, Encoding, Repetition, Type as PhysicalType};
 use parquet::column::reader::{ColumnReaderImpl, get_column_reader, get_typed_column_reader};
@@ -18,7 +18,7 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
-/// More rows than a writer buffers at most, with room for other writers; a file with more is damaged.
+/// More rows than any writer puts into a part; a file with more is damaged.
 pub(crate) const MAX_PART_ROWS: usize = 64 << 20;
 
 /// Cells of a column that are read at once.
@@ -132,15 +132,15 @@ impl GroupReader<'_> {
         let chunk = self.group.metadata().column(index);
         let start = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset());
         if start < 0 || chunk.data_page_offset() < 0 || chunk.compressed_size() < 0 {
-            return Err(wrong("claims to lie before the file's begin".to_owned()));
+            return Err(wrong("claims to start before the file does".to_owned()));
         }
         let pages = self.group.get_column_page_reader(index).map_err(parquet)?;
         let optional = descriptor.max_def_level() == 1;
-        let pages = Box::new(Checked::new(pages, Arc::clone(descriptor)));
+        let pages = Box::new(CheckedPages::new(pages, Arc::clone(descriptor)));
         let reader = match T::WORD {
             Some(number) => get_column_reader(
-                Numbered::descriptor(descriptor).map_err(parquet)?,
-                Box::new(Numbered::new(pages, optional, number)),
+                NumberedPages::descriptor(descriptor).map_err(parquet)?,
+                Box::new(NumberedPages::new(pages, optional, number)),
             ),
             None => get_column_reader(Arc::clone(descriptor), pages),
         };
@@ -164,7 +164,7 @@ pub(crate) struct Column<'a, T: Cell> {
 }
 
 impl<T: Cell> Column<'_, T> {
-    /// The cells of the next rows: of [`AT_ONCE`], or of those that are left.
+    /// The cells of the next [`AT_ONCE`] rows, or of the rows that are left.
     pub(crate) fn next(&mut self) -> Result<std::vec::Drain<'_, T>, Error> {
         let most = AT_ONCE.min(self.rows - self.read);
         self.cells.reserve(most);
@@ -188,7 +188,7 @@ impl<T: Cell> Column<'_, T> {
         Ok(self.cells.drain(..))
     }
 
-    /// Reads and decodes at most so many cells; returns how many.
+    /// Reads and decodes at most `most` cells; returns how many it read.
     fn read_more(&mut self, most: usize) -> Result<usize, Error> {
         self.values.clear();
         self.levels.clear();
@@ -295,9 +295,9 @@ macro_rules! tables {
                 vec![$(crate::column::field::<$kind>(stringify!($column))),*]
             }
             fn differences(rows: &[Self]) -> Vec<bool> {
-                let looked_at = crate::encoding::looked_at(rows);
+                let examined = crate::encoding::examined(rows);
                 vec![$({
-                    let values = crate::encoding::column(&looked_at, |row| &row.$column);
+                    let values = crate::encoding::column(&examined, |row| &row.$column);
                     crate::encoding::differences_are_smaller(&values)
                 }),*]
             }
@@ -319,7 +319,7 @@ macro_rules! tables {
                 let mut left = group.rows();
                 while left > 0 {
                     $(let mut $column = $column.next()?;)*
-                    // All columns have as many.
+                    // All columns have the same number of cells here.
                     while let ($(Some($column),)*) = ($($column.next(),)*) {
                         each($name { $($column,)* });
                         left -= 1;

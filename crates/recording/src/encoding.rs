@@ -8,7 +8,7 @@ use crate::cell::Cell;
 use parquet::data_type::{AsBytes, DataType};
 use std::collections::HashSet;
 
-/// So many stretches of so many rows are examined: together one page, which costs little compared to writing.
+/// How many stretches are examined, and the rows in each: together one page, which costs little compared to writing.
 const STRETCHES: usize = 16;
 const STRETCH: usize = 256;
 
@@ -17,7 +17,7 @@ const BLOCK: usize = 128;
 const MINIBLOCK: usize = 32;
 
 /// The rows to examine; all rows of a small table.
-pub(crate) fn looked_at<T>(rows: &[T]) -> Vec<&[T]> {
+pub(crate) fn examined<T>(rows: &[T]) -> Vec<&[T]> {
     if rows.len() <= STRETCHES * STRETCH {
         return vec![rows];
     }
@@ -86,7 +86,7 @@ mod tests {
 
     fn smaller(values: impl Iterator<Item = i64>) -> bool {
         let values: Vec<i64> = values.collect();
-        differences_are_smaller(&looked_at(&values).into_iter().map(<[i64]>::to_vec).collect::<Vec<_>>())
+        differences_are_smaller(&examined(&values).into_iter().map(<[i64]>::to_vec).collect::<Vec<_>>())
     }
 
     /// Pseudo-random bits, without any pattern that a sample of rows could follow.
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn few_values_in_no_order_are_stored_in_a_dictionary() {
+    fn few_distinct_values_are_stored_in_a_dictionary() {
         assert!(!smaller((0..100_000).map(|_| 7)));
         assert!(!smaller((0..100_000).map(|step| scattered(step) & 1)));
         assert!(!smaller((0..100_000).map(|step| 1 << (8 + (scattered(step) & 7)))), "the bars of a histogram");
@@ -110,9 +110,9 @@ mod tests {
     }
 
     #[test]
-    fn large_tables_are_looked_at_from_end_to_end() {
+    fn large_tables_are_examined_from_end_to_end() {
         let rows: Vec<usize> = (0..1_000_000).collect();
-        let looked = looked_at(&rows);
+        let looked = examined(&rows);
         assert_eq!(looked.iter().map(|stretch| stretch.len()).sum::<usize>(), STRETCHES * STRETCH);
         assert_eq!(looked[0][0], 0);
         assert!(looked[STRETCHES - 1][STRETCH - 1] > 999_900);

@@ -21,7 +21,7 @@ pub enum Error {
         /// The folder.
         path: PathBuf,
     },
-    /// `meta.json` is not what this format says.
+    /// `meta.json` does not follow this format.
     #[error("cannot understand {path}")]
     Meta {
         /// The JSON file.
@@ -31,7 +31,7 @@ pub enum Error {
     },
     /// Written by a release with another major format.
     #[error(
-        "{path} has recording format {found}, this knee reads format {readable}.x; the release that wrote it was {writer}"
+        "{path} has recording format {found}, this version of knee reads format {readable}.x; the release that wrote it was {writer}"
     )]
     Format {
         /// The recording's folder.

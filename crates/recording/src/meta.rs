@@ -48,7 +48,7 @@ pub struct Machine {
     pub architecture: String,
     /// Kernel release.
     pub kernel: String,
-    /// Hypervisor, if the machine is virtual and says so.
+    /// Hypervisor, if the machine reports one.
     pub hypervisor: Option<String>,
     /// Memory, bytes.
     pub memory_bytes: u64,
@@ -92,7 +92,7 @@ impl Counted {
 pub struct Load {
     /// The command with its placeholders, one element per argument.
     pub command: Vec<String>,
-    /// The processors that the load was kept to; empty: it ran wherever knee may run.
+    /// The processors that the load was kept to; if empty, it could run wherever knee may.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub processors: Vec<u32>,
     /// When the server counted as ready: a port, address or regular expression, as for `--ready`; absent: when it
@@ -101,7 +101,7 @@ pub struct Load {
     pub ready: Option<String>,
 }
 
-/// Where the number of units of work comes from.
+/// Where the number of units of work per second comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Throughput {
     /// The regular expression whose first group is the number; for a known load, its name and the line.
@@ -143,7 +143,7 @@ pub struct Imported {
     pub files: Vec<String>,
 }
 
-/// What one of the user's own functions does, which no table of known libraries tells.
+/// What one of the user's own functions does: it is in no table of known libraries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FunctionKind {
@@ -153,7 +153,7 @@ pub enum FunctionKind {
     Pool,
     /// Waits for or signals a condition, a queue, or another thread's call.
     Condition,
-    /// Waits until all have arrived.
+    /// Waits until all threads have arrived.
     Barrier,
     /// Belongs to a library, not to the program: reports name its caller instead.
     RuntimeFrame,
@@ -168,17 +168,17 @@ pub struct NamedFunction {
     pub kind: FunctionKind,
 }
 
-/// What a trial says about the cause that it was aimed at.
+/// What a trial shows about the cause that it was aimed at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Shows {
     /// The cause costs time: the program is faster without it.
     Confirms,
-    /// What costs time moves between processors, as this cause does, and others do too.
+    /// The program is faster, but the trial eases other causes as well.
     Supports,
     /// The program is no faster without it.
     Refutes,
-    /// Neither.
+    /// None of these.
     Nothing,
 }
 
@@ -205,7 +205,7 @@ pub struct Tried {
     /// See `low`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub high: Option<f64>,
-    /// What it says about the cause.
+    /// What it shows about the cause.
     pub shows: Shows,
 }
 
@@ -218,7 +218,7 @@ pub struct Meta {
     pub knee: String,
     /// How far it got.
     pub completion: Completion,
-    /// When the sweep began, nanoseconds of the Unix epoch.
+    /// When the sweep began, nanoseconds since the Unix epoch.
     pub started_unix_ns: u64,
     /// The command with its placeholders, one element per argument.
     pub command: Vec<String>,
@@ -241,7 +241,7 @@ pub struct Meta {
     pub order_seed: u64,
     /// The machine.
     pub machine: Machine,
-    /// The clock of all times in the tables.
+    /// The clock that all times in the tables are taken from.
     pub clock: String,
     /// The program's own measure of work, when it prints one.
     pub throughput: Option<Throughput>,

@@ -3,7 +3,7 @@
 use crate::FORMAT;
 use crate::column::{Table, read_part};
 use crate::error::Error;
-use crate::memory::held::Held;
+use crate::memory::row_store::RowStore;
 use crate::memory::slices::Slices;
 use crate::meta::Meta;
 use crate::tables::*;
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// A table of fewer bytes is read in less time than threads need to start.
+/// A table of fewer bytes than this is read in less time than threads need to start.
 const WORTH_THREADS: u64 = 256 << 10;
 
 /// A recording on disk.
@@ -57,11 +57,11 @@ impl Recording {
     /// # Errors
     /// When a part is damaged or lacks a required column.
     pub fn rows<T: Table>(&self) -> Result<Vec<T>, Error> {
-        self.held()
+        self.stored()
     }
 
-    /// The same, held by what takes least memory.
-    fn held<T: Table, H: Held<T> + Send>(&self) -> Result<H, Error> {
+    /// The same, in the container that takes least memory.
+    fn stored<T: Table, H: RowStore<T> + Send>(&self) -> Result<H, Error> {
         let table = self.folder.join(T::NAME);
         let entries = match fs::read_dir(&table) {
             Ok(entries) => entries,
@@ -89,7 +89,7 @@ impl Recording {
 }
 
 /// The rows of a table's parts, in order, read on all processors where that is worth the threads.
-fn read_parts<T: Table, H: Held<T> + Send>(parts: &[PathBuf]) -> Result<H, Error> {
+fn read_parts<T: Table, H: RowStore<T> + Send>(parts: &[PathBuf]) -> Result<H, Error> {
     let bytes: u64 = parts.iter().filter_map(|part| part.metadata().ok()).map(|file| file.len()).sum();
     let readers = match bytes < WORTH_THREADS {
         true => 1,
@@ -112,10 +112,10 @@ fn read_parts<T: Table, H: Held<T> + Send>(parts: &[PathBuf]) -> Result<H, Error
     joined.into_inner().unwrap_or_else(PoisonError::into_inner).rows
 }
 
-/// The rows of the first parts. Parts are joined as soon as they are read, so that memory holds few rows twice.
+/// The rows of the parts joined so far. Parts are joined as soon as they are read, so that memory holds few rows twice.
 struct Joined<H> {
     rows: Result<H, Error>,
-    /// How many parts these are, and how many there will be.
+    /// How many parts have been joined, and how many there are.
     parts: usize,
     of: usize,
     /// Parts whose predecessor is still being read.
@@ -125,7 +125,7 @@ struct Joined<H> {
 impl<H> Joined<H> {
     fn add<T: Table>(&mut self, at: usize, part: Result<H, Error>)
     where
-        H: Held<T>,
+        H: RowStore<T>,
     {
         self.early.insert(at, part);
         while let Some(part) = self.early.remove(&self.parts) {
@@ -159,7 +159,7 @@ fn check_format(folder: &Path, path: &Path, text: &[u8]) -> Result<(), Error> {
     })
 }
 
-/// Does all of these on as many threads as there are processors.
+/// Runs all jobs on as many threads as there are processors.
 fn side_by_side(jobs: Vec<Box<dyn FnOnce() + Send + '_>>) {
     let jobs = Mutex::new(jobs.into_iter());
     let next = || jobs.lock().unwrap_or_else(PoisonError::into_inner).next();
@@ -172,15 +172,15 @@ fn side_by_side(jobs: Vec<Box<dyn FnOnce() + Send + '_>>) {
 
 /// Lists the tables of a recording once; the struct and the code to read and write it are generated from this list.
 macro_rules! whole {
-    (@held $row:ident) => { Vec<$row> };
-    (@held $row:ident $held:ident) => { $held };
-    ($($(#[doc = $doc:literal])* $field:ident: $row:ident $(in $held:ident)?,)*) => {
+    (@store $row:ident) => { Vec<$row> };
+    (@store $row:ident $store:ident) => { $store };
+    ($($(#[doc = $doc:literal])* $field:ident: $row:ident $(in $store:ident)?,)*) => {
         /// A whole recording in memory: the input of the analysis.
         #[derive(Debug, Clone, PartialEq)]
         pub struct Tables {
             /// `meta.json`.
             pub meta: Meta,
-            $($(#[doc = $doc])* pub $field: whole!(@held $row $($held)?),)*
+            $($(#[doc = $doc])* pub $field: whole!(@store $row $($store)?),)*
         }
 
         impl Tables {
@@ -191,7 +191,7 @@ macro_rules! whole {
 
             fn read(recording: &Recording) -> Result<Tables, Error> {
                 $(let mut $field = None;)*
-                side_by_side(vec![$(Box::new(|| $field = Some(recording.held::<$row, whole!(@held $row $($held)?)>())),)*]);
+                side_by_side(vec![$(Box::new(|| $field = Some(recording.stored::<$row, whole!(@store $row $($store)?)>())),)*]);
                 Ok(Tables { meta: recording.meta.clone(), $($field: $field.unwrap_or_else(|| Ok(Default::default()))?,)* })
             }
 
@@ -209,7 +209,7 @@ macro_rules! whole {
             /// As [`crate::Writer::append`].
             pub fn writer(&self, folder: impl Into<PathBuf>) -> Result<crate::Writer, Error> {
                 let mut writer = crate::Writer::create(folder, &self.meta)?;
-                $(writer.append(&Held::<$row>::rows(&self.$field))?;)*
+                $(writer.append(&RowStore::<$row>::rows(&self.$field))?;)*
                 Ok(writer)
             }
         }

@@ -86,10 +86,10 @@ pub struct Sketch {
     tables: Tables,
     names: Names,
     /// Timed runs whose processor time was not given.
-    untold: Vec<RunId>,
+    without_cpu_time: Vec<RunId>,
 }
 
-/// Stacks, frames and modules given out so far.
+/// The handles of stacks, frames and modules so far.
 #[derive(Debug, Default)]
 struct Names {
     stacks: HashMap<(Option<StackId>, FrameId), StackId>,
@@ -100,7 +100,7 @@ struct Names {
 impl Sketch {
     /// An empty recording of a machine with this many processors.
     pub fn new(processors: u32) -> Sketch {
-        Sketch { tables: Tables::empty(meta(processors)), names: Names::default(), untold: Vec::new() }
+        Sketch { tables: Tables::empty(meta(processors)), names: Names::default(), without_cpu_time: Vec::new() }
     }
 
     /// The same for a sweep over processors.
@@ -117,7 +117,7 @@ impl Sketch {
         let cpu: Vec<f64> = seconds.iter().map(|s| s * busy).collect();
         let first = self.tables.runs.len();
         self = self.clean_cpu(threads, seconds, &cpu);
-        self.untold.extend(self.tables.runs.iter().skip(first).map(|run| run.run));
+        self.without_cpu_time.extend(self.tables.runs.iter().skip(first).map(|run| run.run));
         self
     }
 
@@ -168,7 +168,7 @@ impl Sketch {
             .rev()
             .map(|run| (run.threads, run.user_ns as f64 / run.wall_ns as f64))
             .collect();
-        for run in self.tables.runs.iter_mut().filter(|run| self.untold.contains(&run.run)) {
+        for run in self.tables.runs.iter_mut().filter(|run| self.without_cpu_time.contains(&run.run)) {
             if let Some(used) = used.get(&run.threads) {
                 run.user_ns = (run.wall_ns as f64 * used) as u64;
             }
@@ -307,7 +307,7 @@ impl<'a> RunSketch<'a> {
         });
     }
 
-    /// A look at the tasks of a scheduler: so many wait at each of these stacks.
+    /// One look at the tasks of a scheduler: how many wait at each of these stacks.
     pub fn look(&mut self, time_ns: u64, waiting: &[(&str, u32)]) {
         let run = self.run;
         if waiting.is_empty() {
@@ -316,7 +316,7 @@ impl<'a> RunSketch<'a> {
         waiting.iter().for_each(|(stack, count)| self.waiting_tasks(time_ns, stack, None, *count));
     }
 
-    /// A look that met so many tasks that wait for the clock at a timer's channel, at this stack.
+    /// One look that found `count` tasks at this stack, waiting for the clock at a timer's channel.
     pub fn look_at_timer(&mut self, time_ns: u64, stack: &str, count: u32) {
         self.waiting_tasks(time_ns, stack, Some(true), count);
     }
@@ -416,17 +416,17 @@ pub struct ThreadSketch<'s, 'a> {
 }
 
 impl ThreadSketch<'_, '_> {
-    /// What follows belongs to this goroutine, according to samples; none when samples do not tell.
+    /// The goroutine in the samples that follow; none when samples do not show it.
     pub fn goroutine_is(&mut self, address: Option<u64>) {
         self.goroutine = address;
     }
 
-    /// On a processor in user space, with a sample each millisecond.
+    /// Runs on a processor in user space, with a sample each millisecond.
     pub fn runs(self, ns: u64, stack: &str) -> Self {
         self.running(ns, stack, Mode::User, None, None)
     }
 
-    /// On a processor in the kernel, in a system call, called from a user stack.
+    /// Runs on a processor in the kernel, in a system call, called from a user stack.
     pub fn runs_in_kernel(self, ns: u64, syscall: u32, stack: &str) -> Self {
         self.running(ns, stack, Mode::Kernel, Some(syscall), None)
     }
@@ -469,7 +469,7 @@ impl ThreadSketch<'_, '_> {
         self
     }
 
-    /// Blocked until the named thread handed something over in a system call.
+    /// Blocked until the named thread woke it in a system call.
     pub fn handed(self, reason: Reason, ns: u64, stack: &str, waker: &str, syscall: u32) -> Self {
         let blocked = self.blocked(reason, None, ns, stack, Some(waker));
         if let Some(wake) = blocked.run.wakes.last_mut() {

@@ -17,18 +17,18 @@ tables! {
     pub struct Run in "runs" {
         /// Handle of the run.
         run: RunId,
-        /// What it was for.
+        /// Why it was made.
         kind: RunKind,
-        /// The thread count it was given; where `meta.json` says that processors are counted, the processors it could
-        /// use.
+        /// The thread count that the program was given; in a sweep over processors, the number of processors that it
+        /// could use.
         threads: u32,
         /// Block of the randomised order that it belongs to; runs of one block are compared with each other.
         block: u32,
-        /// Start, nanoseconds of the Unix epoch.
+        /// Start, nanoseconds since the Unix epoch.
         started_unix_ns: u64,
-        /// Wall time from start to exit; of a server under load, that of the load.
+        /// Wall time from start to exit; for a server under load, the wall time of the load.
         wall_ns: u64,
-        /// CPU time in user space, all threads and waited-for children; of a server under load, meanwhile.
+        /// CPU time in user space, all threads and waited-for children; for a server under load, during the load.
         user_ns: u64,
         /// CPU time in the kernel, likewise.
         system_ns: u64,
@@ -50,29 +50,29 @@ tables! {
         instructions: Option<u64>,
         /// Last-level cache misses.
         cache_misses: Option<u64>,
-        /// Units of work a second as the program printed it; the unit is in `meta.json`.
+        /// Units of work per second, as the program printed them; the unit is in `meta.json`.
         throughput: Option<f64>,
-        /// Processor time that other programs took meanwhile, all processors; without that of a load.
+        /// Processor time that other programs took during the run, all processors; without that of a load.
         foreign_ns: Option<u64>,
-        /// Time that the hypervisor gave to other machines meanwhile, all processors.
+        /// Time that the hypervisor gave to other machines during the run, all processors.
         steal_ns: Option<u64>,
         /// Time that a control group's quota kept its threads from running, all threads.
         throttled_ns: Option<u64>,
         /// Quota periods in which that happened.
         throttled_periods: Option<u64>,
-        /// Times that a processor throttled itself meanwhile because of heat or power, all processors.
+        /// Times that a processor throttled itself during the run because of heat or power, all processors.
         thermal_throttles: Option<u64>,
         /// Highest clock of the processors when the run had just ended, kHz.
         clock_khz: Option<u64>,
-        /// Exit status; absent when a signal ended it. Of a server under load, that of the load.
+        /// Exit status; absent when a signal ended it. For a server under load, that of the load.
         exit_status: Option<i32>,
         /// The signal that ended it, likewise.
         signal: Option<i32>,
         /// CPU time of the load, all its processes; absent without a load, as in all columns that follow.
         load_ns: Option<u64>,
-        /// Threads of the load that ran for a twentieth of the busiest one's time or more, as far as it was looked at.
+        /// Threads of the load that ran for at least a twentieth of the busiest one's time, as far as they were seen.
         load_threads: Option<u32>,
-        /// Requests that the load says failed; they are not in the throughput. Absent where it does not say.
+        /// Failed requests, as the load reports them; they are not in the throughput. Absent where it does not report them.
         load_errors: Option<u64>,
         /// Median time of a request, as the load printed it.
         latency_median_ns: Option<u64>,
@@ -93,13 +93,13 @@ tables! {
         sample_period_ns: u64,
         /// Idle time of those processors between begin and end.
         idle_ns: u64,
-        /// Time of other programs on those processors, without a load's.
+        /// Time of other programs on those processors, without that of a load.
         foreign_ns: u64,
         /// Time of knee itself on those processors.
         observer_ns: u64,
         /// When the load began; absent without one. From then to its end is the part of the run that counts.
         load_begin_ns: Option<u64>,
-        /// When it had ended.
+        /// When the load had ended.
         load_end_ns: Option<u64>,
         /// Time of the load on those processors.
         load_ns: Option<u64>,
@@ -107,7 +107,7 @@ tables! {
         /// format 1.9.
         listens: Option<bool>,
     }
-    /// One thread of a traced run. Its four times add up to its life.
+    /// One thread of a traced run. Its four times (running, runnable, preempted, blocked) add up to its life.
     pub struct Thread in "threads" {
         /// The traced run.
         run: RunId,
@@ -163,19 +163,19 @@ tables! {
         run: RunId,
         /// The thread.
         thread: ThreadId,
-        /// Begin of the stretch.
+        /// Start of the stretch.
         start_ns: u64,
         /// End of the stretch.
         end_ns: u64,
         /// What the thread did.
         state: State,
-        /// Time spent so inside the stretch; end − start unless the stretch is summed up.
+        /// Time in this state within the stretch; end − start unless the stretch is summed up.
         spent_ns: u64,
-        /// How many times; 1 unless the stretch is summed up.
+        /// How often the thread was in this state; 1 unless the stretch is summed up.
         count: u32,
-        /// For a blocked slice: where and for what.
+        /// For a blocked slice: the wait, with its place and reason.
         wait: Option<WaitId>,
-        /// For a slice on one processor: which.
+        /// For a slice on one processor: its number.
         processor: Option<u32>,
     }
     /// A place where a thread waited, and how long in total.
@@ -186,7 +186,7 @@ tables! {
         wait: WaitId,
         /// The thread that waited.
         thread: ThreadId,
-        /// For what.
+        /// What it waited for.
         reason: Reason,
         /// The system call in which it waited; absent for a fault.
         syscall: Option<u32>,
@@ -227,17 +227,17 @@ tables! {
         waker_syscall: Option<u32>,
         /// True when the waker's futex call was for the address that the thread waited on.
         same_object: bool,
-        /// True when the waker's own latest wait at any futex was at this address, as that of a thread which waited for
+        /// True when the waker's own latest wait at any futex was at this address, as with a thread that waited for
         /// a lock and then releases it. Absent unless `same_object`, and in recordings of format 1.3 and older.
         waker_waited_here: Option<bool>,
-        /// True when the waker's futex call asked to wake more than one thread, as that of a broadcast or a barrier;
-        /// whoever releases a lock wakes one. Absent as `waker_waited_here`.
+        /// True when the waker's futex call asked to wake more than one thread, as in a broadcast or at a barrier;
+        /// releasing a lock wakes one. Absent in the same cases as `waker_waited_here`.
         wakes_many: Option<bool>,
         /// Who held the lock when the thread began to wait: the owner written beside the futex word (glibc's mutexes).
         holder: Option<ThreadId>,
-        /// How many of the wait's blocks ended so.
+        /// How many blocks of the wait it ended.
         count: u64,
-        /// The blocked time that it ended.
+        /// The blocked time of these.
         blocked_ns: u64,
     }
     /// System calls of one thread by number. Counts are exact unless `meta.json` says that they are estimates.
@@ -306,7 +306,7 @@ tables! {
     pub struct Duration in "durations" {
         /// The traced run.
         run: RunId,
-        /// Whose durations.
+        /// Whether they are those of a wait or of a call site.
         of: Timed,
         /// The `wait` or `site` handle.
         id: u32,
@@ -323,7 +323,7 @@ tables! {
         run: RunId,
         /// The thread that waited.
         thread: ThreadId,
-        /// What lock: `mmap_lock`, a kernel variable's name, or the kernel function that takes it.
+        /// Which lock: `mmap_lock`, a kernel variable's name, or the kernel function that takes it.
         lock: String,
         /// The lock's address in the kernel.
         address: u64,
@@ -331,7 +331,7 @@ tables! {
         how: KernelWait,
         /// The system call that needed the lock; absent for a page fault or an interrupt.
         syscall: Option<u32>,
-        /// Call stack in user space; absent where the waits were too short to look.
+        /// Call stack in user space; absent where the waits were too short to record it.
         user_stack: Option<StackId>,
         /// Call stack in the kernel; likewise.
         kernel_stack: Option<StackId>,
@@ -383,7 +383,7 @@ tables! {
         /// Units of work.
         amount: Option<u64>,
     }
-    /// Another program that ran on the target's processors meanwhile.
+    /// Another program that ran on the target's processors during the run.
     pub struct Foreign in "foreign" {
         /// The traced run.
         run: RunId,
@@ -417,7 +417,7 @@ tables! {
     }
     /// Tasks of a runtime's scheduler (goroutines) that waited at one moment, by place; since format 1.9. Each moment
     /// has a row for each stack. A row without a stack counts tasks whose stacks are unknown; it counts 0 where no task
-    /// waited. Of many tasks only some are looked at at a time.
+    /// waited. Where there are many tasks, only some are looked at each time.
     pub struct ParkedTasks in "parked_tasks" {
         /// The traced run.
         run: RunId,
@@ -431,16 +431,16 @@ tables! {
         count: u32,
     }
     /// What a thread exchanged over TCP, and over stream sockets in the file system; since format 1.10. Several
-    /// requests that are sent at once count as one. Rows with a wait tell for whom the thread waited there, the others
-    /// what it exchanged.
+    /// requests that are sent at once count as one. A row with a wait says for whom the thread waited there, other rows
+    /// say what it exchanged.
     pub struct Peer in "peers" {
         /// The traced run.
         run: RunId,
         /// The thread that answered, or received the reply.
         thread: ThreadId,
-        /// Where it waited at sockets until data came from there.
+        /// Where it waited at sockets until data came from this peer.
         wait: Option<WaitId>,
-        /// Who is at the other end.
+        /// What is at the other end: clients or a service.
         side: PeerSide,
         /// `port 8080` of the program itself for clients; address and port of a service. For sockets in the file system
         /// the path where the listening side was bound, for both; `@name` is an abstract one, `./name` a relative path.
@@ -453,9 +453,9 @@ tables! {
         exchange_ns: u64,
         /// The longest one.
         longest_ns: u64,
-        /// How many times it waited.
+        /// How often it waited.
         waits: u64,
-        /// How long, in all.
+        /// How long it waited, in total.
         waited_ns: u64,
     }
     /// A call stack as a tree: a frame and the stack of its caller. The stack of a thread that waits in Go's scheduler
@@ -484,7 +484,7 @@ tables! {
         function: Option<String>,
         /// The source file as the compiler recorded it.
         file: Option<String>,
-        /// The line; for a caller that of the call.
+        /// The line; in a caller, the line of the call.
         line: Option<u32>,
     }
     /// A mapped file, the kernel, or code without a file.
@@ -498,7 +498,7 @@ tables! {
         /// True when it carries line tables, or a separate debug file was found.
         has_lines: bool,
     }
-    /// What was not recorded, by kind and number.
+    /// What was not recorded, and how much of it.
     pub struct Loss in "losses" {
         /// The run in which it happened.
         run: RunId,
@@ -528,14 +528,14 @@ tables! {
         kind: AccessKind,
         /// The instruction.
         frame: FrameId,
-        /// Instructions from the sampled one: −1 is the one before, which a sample mostly waited for; 0 the one that
-        /// would have been next. Fences are not counted: what is waited for there is the write before them.
+        /// Distance from the sampled instruction: −1 is the instruction before, for which the processor mostly waited; 0
+        /// the one that would have run next. Fences are not counted: a fence waits for the write before it.
         distance: i32,
-        /// How sure the address is.
+        /// How certain the address is.
         certainty: AddressCertainty,
     }
-    /// A waiting loop in which samples of one thread fell, by the address that it reads again and again and by call
-    /// stack: all samples of the thread with this stack were in the loop.
+    /// A loop in which a thread waited, found from its samples: by the address that the loop reads repeatedly, and by
+    /// call stack. All samples of the thread with this stack were in the loop.
     pub struct Spin in "spins" {
         /// The traced run.
         run: RunId,
@@ -543,15 +543,15 @@ tables! {
         thread: ThreadId,
         /// The instruction that reads.
         frame: FrameId,
-        /// Address of what it reads; absent when no sample told.
+        /// Address of what it reads; absent when no sample showed it.
         address: Option<u64>,
         /// Bytes that it reads.
         width: u32,
         /// CPU samples in the loop.
         samples: u64,
-        /// First of them.
+        /// Time of the first of these samples.
         first_ns: u64,
-        /// Last of them.
+        /// Time of the last of these samples.
         last_ns: u64,
         /// The loop tells the processor that it waits (PAUSE).
         pauses: bool,
@@ -562,7 +562,7 @@ tables! {
         /// Call stack of the samples.
         user_stack: Option<StackId>,
     }
-    /// What hardware breakpoints showed about one thread at one address: that it really accesses it, and how often.
+    /// What hardware breakpoints showed about one thread at one address: whether it really accesses it, and how often.
     ///
     /// A trial watches several threads for a short time, each at an address of its own in the same cache line. For a
     /// thread it ends after a few hits.
@@ -575,7 +575,7 @@ tables! {
         address: u64,
         /// Bytes from there that were watched.
         width: u32,
-        /// Only writes were watched; else reads too.
+        /// True when only writes were watched, false when reads were, too.
         writes: bool,
         /// The instruction that most hits came from; absent without a hit.
         frame: Option<FrameId>,
@@ -611,8 +611,8 @@ tables! {
         size: Option<u64>,
         /// The member or element at that distance, as the source would name it (`[3].value`).
         member: Option<String>,
-        /// For memory that is no variable: the type of the object there, where debug information tells what the
-        /// variables of the accessing code point to (`struct stats`); or such a variable, where that is no structure
+        /// For memory outside of variables: the type of the object there, where debug information says what a variable
+        /// of the accessing code points to (`struct stats`); or that variable, if it does not point to a structure
         /// (`*count`).
         type_name: Option<String>,
     }

@@ -1,5 +1,5 @@
 //! The words of a recording: columns with few values, each stored as its name. Also the kinds of losses and
-//! capabilities: their texts grow with each release, and here each text that readers distinguish becomes a value.
+//! capabilities: each release adds texts, and here each text that readers distinguish becomes a value.
 
 use crate::cell::words;
 
@@ -61,7 +61,7 @@ words! {
     pub enum Mode {
         /// In its own code.
         User = "user",
-        /// In the kernel on its behalf.
+        /// In the kernel, on the thread's behalf.
         Kernel = "kernel",
         /// A mode that this release does not know.
         Unknown = "unknown",
@@ -70,9 +70,9 @@ words! {
     pub enum KernelWait {
         /// For a mutex.
         Mutex = "mutex",
-        /// A lock of readers and writers, for shared reading.
+        /// For a readers-writer lock, to read.
         Read = "read",
-        /// A lock of readers and writers, for writing.
+        /// For a readers-writer lock, to write.
         Write = "write",
         /// Spinning on the processor, for a spin lock.
         Spin = "spin",
@@ -105,9 +105,9 @@ words! {
     }
     /// Who is at the other end of connections.
     pub enum PeerSide {
-        /// Who made them to a port or path of the program.
+        /// Clients that connected to a port or path of the program.
         Clients = "clients",
-        /// Something that the program connected to.
+        /// A service that the program connected to.
         Service = "service",
         /// A side that this release does not know.
         Unknown = "unknown",
@@ -202,7 +202,7 @@ pub enum LossKind {
 }
 
 impl CapabilityKind {
-    /// The one that this text names.
+    /// The kind that this text names.
     pub fn named(words: &str) -> CapabilityKind {
         match words {
             // The first recordings used the short text.
@@ -214,7 +214,7 @@ impl CapabilityKind {
 }
 
 impl LossKind {
-    /// The one that this text names.
+    /// The kind that this text names.
     pub fn named(words: &str) -> LossKind {
         match words {
             CUT_STACKS => LossKind::CutStacks,

@@ -8,11 +8,11 @@ use std::ops::Range;
 /// Rows that follow each other.
 #[derive(Clone)]
 pub(super) enum Block {
-    /// Of one run, close to each other, and no stretch is summed up.
+    /// Rows of one run, close to each other in time, thread and wait; none is summed up.
     Narrow(Front, Box<[NarrowSlice]>),
-    /// Of one run, and no stretch is summed up.
+    /// Rows of one run; none is summed up.
     Single(RunId, Box<[SingleSlice]>),
-    /// Of one run.
+    /// Rows of one run.
     Summed(RunId, Box<[SummedSlice]>),
     Whole(Box<[Slice]>),
 }
@@ -26,7 +26,7 @@ pub(super) struct Front {
     wait: u32,
 }
 
-/// A slice that its state fills, by its distances from the front of its block.
+/// A slice that is not summed up, as distances from the front of its block.
 #[derive(Clone, Copy)]
 pub(super) struct NarrowSlice {
     start_ns: u32,
@@ -39,7 +39,7 @@ pub(super) struct NarrowSlice {
     state: State,
 }
 
-/// A slice that its state fills, without its run.
+/// A slice that is not summed up, without its run.
 #[derive(Clone, Copy)]
 pub(super) struct SingleSlice {
     start_ns: u64,
@@ -76,14 +76,14 @@ impl Front {
     }
 }
 
-/// A processor in two bytes; none where it has no room.
+/// A processor in two bytes; none where it does not fit.
 fn processor(row: &Slice) -> Option<u16> {
     let Some(processor) = row.processor else { return Some(NO_PROCESSOR) };
     u16::try_from(processor).ok().filter(|processor| *processor != NO_PROCESSOR)
 }
 
 impl NarrowSlice {
-    /// None where a value has no room. What `spent_ns` and `count` say is not kept.
+    /// None where a value does not fit. `spent_ns` and `count` are not kept.
     fn of(row: &Slice, front: &Front) -> Option<NarrowSlice> {
         let wait = match row.wait {
             Some(wait) => u16::try_from(wait.0 - front.wait).ok().filter(|wait| *wait != NO_NEAR_WAIT)?,
@@ -117,7 +117,7 @@ impl NarrowSlice {
 }
 
 impl SingleSlice {
-    /// None where a value has no room. What `spent_ns` and `count` say is not kept.
+    /// None where a value does not fit. `spent_ns` and `count` are not kept.
     fn of(row: &Slice) -> Option<SingleSlice> {
         Some(SingleSlice {
             start_ns: row.start_ns,
@@ -176,17 +176,17 @@ impl Block {
         less.unwrap_or_else(|| Block::Whole(rows.into()))
     }
 
-    pub(super) fn shown(&self) -> Shown<'_> {
+    pub(super) fn rows(&self) -> BlockRows<'_> {
         match self {
-            Block::Narrow(front, rows) => Shown::Narrow(front, rows),
-            Block::Single(run, rows) => Shown::Single(*run, rows),
-            Block::Summed(run, rows) => Shown::Summed(*run, rows),
-            Block::Whole(rows) => Shown::Whole(rows),
+            Block::Narrow(front, rows) => BlockRows::Narrow(front, rows),
+            Block::Single(run, rows) => BlockRows::Single(*run, rows),
+            Block::Summed(run, rows) => BlockRows::Summed(*run, rows),
+            Block::Whole(rows) => BlockRows::Whole(rows),
         }
     }
 }
 
-/// All of them, if all have room.
+/// All of them, if all fit.
 fn all<T>(rows: &[Slice], of: impl Fn(&Slice) -> Option<T>) -> Option<Box<[T]>> {
     let mut found = Vec::with_capacity(rows.len());
     for row in rows {
@@ -195,28 +195,28 @@ fn all<T>(rows: &[Slice], of: impl Fn(&Slice) -> Option<T>) -> Option<Box<[T]>> 
     Some(found.into())
 }
 
-/// The rows of a block, or those that fill none yet.
+/// The rows of a block, or those that do not fill a block yet.
 #[derive(Clone, Copy)]
-pub(super) enum Shown<'a> {
+pub(super) enum BlockRows<'a> {
     Narrow(&'a Front, &'a [NarrowSlice]),
     Single(RunId, &'a [SingleSlice]),
     Summed(RunId, &'a [SummedSlice]),
     Whole(&'a [Slice]),
 }
 
-impl Shown<'_> {
+impl BlockRows<'_> {
     #[inline]
     pub(super) fn get(&self, at: usize) -> Option<Slice> {
         match self {
-            Shown::Narrow(front, rows) => rows.get(at).map(|row| row.row(front)),
-            Shown::Single(run, rows) => rows.get(at).map(|row| row.row(*run)),
-            Shown::Summed(run, rows) => rows.get(at).map(|row| row.row(*run)),
-            Shown::Whole(rows) => rows.get(at).copied(),
+            BlockRows::Narrow(front, rows) => rows.get(at).map(|row| row.row(front)),
+            BlockRows::Single(run, rows) => rows.get(at).map(|row| row.row(*run)),
+            BlockRows::Summed(run, rows) => rows.get(at).map(|row| row.row(*run)),
+            BlockRows::Whole(rows) => rows.get(at).copied(),
         }
     }
 }
 
-/// The rows at these places, as far as there are any.
+/// The rows at these places, as far as they exist.
 pub(super) fn cut<T>(rows: &[T], places: Range<usize>) -> &[T] {
     rows.get(places.start..places.end.min(rows.len())).unwrap_or_default()
 }
@@ -226,7 +226,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn most_rows_take_less_than_a_third_of_the_room() {
+    fn a_narrow_row_takes_less_than_a_third_of_a_row() {
         let sizes = (size_of::<NarrowSlice>(), size_of::<SingleSlice>(), size_of::<SummedSlice>(), size_of::<Slice>());
         assert_eq!(sizes, (16, 24, 32, 56));
     }

@@ -1,9 +1,9 @@
-//! Rows in memory: [`slices`] those of `slices` in less room, `blocks` how few bytes each takes, `held` what may hold the
-//! rows of a table, [`quick`] maps by handles.
+//! Rows in memory: [`slices`] the rows of `slices` in less memory, `blocks` their compact forms, `row_store` containers for
+//! the rows of a table, [`quick`] maps by handles.
 //!
 //! May import: `ids`, `tables`, `words`.
 
 mod blocks;
-pub(crate) mod held;
 pub mod quick;
+pub(crate) mod row_store;
 pub mod slices;

@@ -1,5 +1,5 @@
-//! Maps by handles and the like that are asked millions of times. The standard hasher takes longer than the rest of such
-//! a look-up.
+//! Maps with small keys, such as handles, that are looked up millions of times. The standard hasher would take longer than
+//! the rest of a look-up.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -27,13 +27,13 @@ impl BuildHasher for QuickHash {
     }
 }
 
-/// Mixes each number in by a multiplication of which both halves count.
+/// Mixes in each number by a 128-bit multiplication, and combines both halves of the product.
 #[derive(Debug, Clone)]
 pub struct QuickHasher {
     state: u64,
 }
 
-/// Odd, with as many ones as zeros in no pattern: the fraction of the golden ratio.
+/// Odd, and with bits in no pattern: the fraction of the golden ratio.
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Hasher for QuickHasher {

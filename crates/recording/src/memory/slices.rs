@@ -1,22 +1,22 @@
-//! The slices of a recording in memory. There are millions of them, and a row of `slices` takes 56 bytes: most of it
-//! are zeros and what follows from the rest. Here most rows take 16 bytes, and every row comes back as it was.
+//! The slices of a recording in memory. There are millions of them, and a row of `slices` takes 56 bytes, most of them
+//! zeros or values that follow from others. Here most rows take 16 bytes, and every row comes back as it was.
 
-use super::blocks::{Block, Shown, cut};
-use super::held::Held;
+use super::blocks::{Block, BlockRows, cut};
+use super::row_store::RowStore;
 use crate::tables::Slice;
 use std::fmt;
 use std::ops::Range;
 
-/// Rows of a block, at most. The widest row of a block decides how the others are kept.
+/// The most rows of a block. The widest row of a block decides in which form all its rows are kept.
 const BLOCK: usize = 4096;
 
-/// Rows of `slices` in their order, in less room than as a vector. Rows are values here: reading one makes it.
+/// Rows of `slices` in their order, in less memory than a vector. Reading a row builds it, so rows are values here.
 #[derive(Clone, Default)]
 pub struct Slices {
     blocks: Vec<Block>,
-    /// How many rows each block and those before it have.
+    /// For each block, the number of rows in it and all blocks before it.
     ends: Vec<usize>,
-    /// The last rows, which fill no block yet.
+    /// The last rows, which do not fill a block yet.
     open: Vec<Slice>,
 }
 
@@ -31,12 +31,12 @@ impl Slices {
         self.closed() + self.open.len()
     }
 
-    /// Rows in blocks.
+    /// How many rows are in blocks.
     fn closed(&self) -> usize {
         self.ends.last().copied().unwrap_or(0)
     }
 
-    /// True without rows.
+    /// True if there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -74,7 +74,7 @@ impl Slices {
     /// A row by its place.
     pub fn get(&self, at: usize) -> Option<Slice> {
         let (block, at) = self.locate(at);
-        self.shown(block)?.get(at)
+        self.block_rows(block)?.get(at)
     }
 
     /// The last row.
@@ -89,11 +89,11 @@ impl Slices {
         (block, at - before)
     }
 
-    /// The rows of a block; the open ones behind the last block.
-    fn shown(&self, block: usize) -> Option<Shown<'_>> {
+    /// The rows of a block; the open ones after the last block.
+    fn block_rows(&self, block: usize) -> Option<BlockRows<'_>> {
         match self.blocks.get(block) {
-            Some(block) => Some(block.shown()),
-            None => (block == self.blocks.len()).then_some(Shown::Whole(&self.open)),
+            Some(block) => Some(block.rows()),
+            None => (block == self.blocks.len()).then_some(BlockRows::Whole(&self.open)),
         }
     }
 
@@ -106,23 +106,23 @@ impl Slices {
     pub fn range(&self, range: Range<usize>) -> SliceRows<'_> {
         let (block, at) = self.locate(range.start);
         let left = range.end.min(self.len()).saturating_sub(range.start);
-        SliceRows { slices: self, block, shown: self.shown(block).unwrap_or(Shown::Whole(&[])), at, left }
+        SliceRows { slices: self, block, shown: self.block_rows(block).unwrap_or(BlockRows::Whole(&[])), at, left }
     }
 
     /// The rows at these places, best in order. Places beyond the last row are left out.
     pub fn picked<'a>(&'a self, places: impl Iterator<Item = usize> + 'a) -> impl Iterator<Item = Slice> + 'a {
-        let (mut now, mut shown) = (0..0, Shown::Whole(&[]));
+        let (mut now, mut shown) = (0..0, BlockRows::Whole(&[]));
         places.filter_map(move |place| {
             if !now.contains(&place) {
                 let (block, at) = self.locate(place);
-                shown = self.shown(block)?;
+                shown = self.block_rows(block)?;
                 now = place - at..self.ends.get(block).copied().unwrap_or(self.len());
             }
             shown.get(place - now.start)
         })
     }
 
-    /// Keeps the rows that fit.
+    /// Keeps only the rows for which `fits` is true.
     pub fn retain(&mut self, fits: impl Fn(&Slice) -> bool) {
         *self = self.iter().filter(fits).collect();
     }
@@ -142,7 +142,7 @@ impl Slices {
 pub struct SliceRows<'a> {
     slices: &'a Slices,
     block: usize,
-    shown: Shown<'a>,
+    shown: BlockRows<'a>,
     /// The next row's place in the block.
     at: usize,
     left: usize,
@@ -159,7 +159,7 @@ impl Iterator for SliceRows<'_> {
                 return Some(row);
             }
             (self.block, self.at) = (self.block + 1, 0);
-            self.shown = self.slices.shown(self.block)?;
+            self.shown = self.slices.block_rows(self.block)?;
         }
         None
     }
@@ -177,25 +177,25 @@ impl Iterator for SliceRows<'_> {
             let places = self.at..self.at.saturating_add(self.left);
             let before = self.left;
             (sum, self.left) = match self.shown {
-                Shown::Narrow(front, rows) => {
+                BlockRows::Narrow(front, rows) => {
                     let rows = cut(rows, places);
                     (rows.iter().fold(sum, |sum, row| add(sum, row.row(front))), before - rows.len())
                 }
-                Shown::Single(run, rows) => {
+                BlockRows::Single(run, rows) => {
                     let rows = cut(rows, places);
                     (rows.iter().fold(sum, |sum, row| add(sum, row.row(run))), before - rows.len())
                 }
-                Shown::Summed(run, rows) => {
+                BlockRows::Summed(run, rows) => {
                     let rows = cut(rows, places);
                     (rows.iter().fold(sum, |sum, row| add(sum, row.row(run))), before - rows.len())
                 }
-                Shown::Whole(rows) => {
+                BlockRows::Whole(rows) => {
                     let rows = cut(rows, places);
                     (rows.iter().fold(sum, |sum, row| add(sum, *row)), before - rows.len())
                 }
             };
             (self.block, self.at) = (self.block + 1, 0);
-            let Some(shown) = self.slices.shown(self.block) else { break };
+            let Some(shown) = self.slices.block_rows(self.block) else { break };
             self.shown = shown;
         }
         sum
@@ -245,7 +245,7 @@ impl<'a> IntoIterator for &'a Slices {
     }
 }
 
-impl Held<Slice> for Slices {
+impl RowStore<Slice> for Slices {
     fn add(&mut self, row: Slice) {
         self.push(row);
     }

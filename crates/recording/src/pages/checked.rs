@@ -8,15 +8,15 @@ use parquet::schema::types::ColumnDescPtr;
 
 /// Passes on the pages of a flat column. A page with fewer values than it claims is an error, and so is a page that
 /// refers to a missing dictionary.
-pub(crate) struct Checked {
+pub(crate) struct CheckedPages {
     inner: Box<dyn PageReader>,
     descriptor: ColumnDescPtr,
     dictionary: bool,
 }
 
-impl Checked {
-    pub(crate) fn new(inner: Box<dyn PageReader>, descriptor: ColumnDescPtr) -> Checked {
-        Checked { inner, descriptor, dictionary: false }
+impl CheckedPages {
+    pub(crate) fn new(inner: Box<dyn PageReader>, descriptor: ColumnDescPtr) -> CheckedPages {
+        CheckedPages { inner, descriptor, dictionary: false }
     }
 
     /// Checks a page. `Err` says what is wrong with it.
@@ -145,7 +145,7 @@ fn number(bytes: &mut &[u8]) -> Option<u64> {
     None
 }
 
-impl Iterator for Checked {
+impl Iterator for CheckedPages {
     type Item = Result<Page, ParquetError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -153,7 +153,7 @@ impl Iterator for Checked {
     }
 }
 
-impl PageReader for Checked {
+impl PageReader for CheckedPages {
     fn get_next_page(&mut self) -> Result<Option<Page>, ParquetError> {
         let page = self.inner.get_next_page()?;
         if let Some(page) = &page {

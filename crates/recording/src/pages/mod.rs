@@ -1,9 +1,10 @@
-//! The pages of a column on their way to the Parquet library: [`checked`] what it trusts, [`numbered`] words as numbers.
+//! The pages of a column on their way to the Parquet library: [`checked`] checks what the library trusts, [`numbered`]
+//! turns words into numbers.
 //!
 //! May import: nothing of the crate.
 
 mod checked;
 mod numbered;
 
-pub(crate) use checked::Checked;
-pub(crate) use numbered::Numbered;
+pub(crate) use checked::CheckedPages;
+pub(crate) use numbered::NumberedPages;

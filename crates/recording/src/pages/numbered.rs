@@ -1,4 +1,4 @@
-//! Columns of words, read as numbers: the text of a word is looked at once a dictionary, not once a row.
+//! Columns of words, read as numbers: the text of a word is looked at once per dictionary, not once per row.
 
 use parquet::basic::{Encoding, Type as PhysicalType};
 use parquet::column::page::{Page, PageMetadata, PageReader};
@@ -7,19 +7,19 @@ use parquet::schema::types::{ColumnDescPtr, ColumnDescriptor, Type};
 use std::sync::Arc;
 
 /// Passes on the pages of a flat column of strings, with a number in place of each string.
-pub(crate) struct Numbered {
-    /// These have been checked: each page holds the strings that it claims.
+pub(crate) struct NumberedPages {
+    /// Checked pages: each holds the strings that it claims.
     inner: Box<dyn PageReader>,
     optional: bool,
     number: fn(&[u8]) -> i32,
 }
 
-impl Numbered {
-    pub(crate) fn new(inner: Box<dyn PageReader>, optional: bool, number: fn(&[u8]) -> i32) -> Numbered {
-        Numbered { inner, optional, number }
+impl NumberedPages {
+    pub(crate) fn new(inner: Box<dyn PageReader>, optional: bool, number: fn(&[u8]) -> i32) -> NumberedPages {
+        NumberedPages { inner, optional, number }
     }
 
-    /// The column as it then is.
+    /// The descriptor of the column of numbers.
     pub(crate) fn descriptor(words: &ColumnDescPtr) -> Result<ColumnDescPtr, ParquetError> {
         let kind = Type::primitive_type_builder(words.name(), PhysicalType::INT32)
             .with_repetition(words.self_type().get_basic_info().repetition())
@@ -74,7 +74,7 @@ impl Numbered {
         })
     }
 
-    /// The levels as they are, then a number for each string behind them: of at most `count`.
+    /// The levels unchanged, then a number for each of the strings after them, at most `count`.
     fn numbers(&self, bytes: &[u8], levels: usize, count: u32) -> Vec<u8> {
         let (levels, mut words) = bytes.split_at_checked(levels).unwrap_or((bytes, &[]));
         let mut made = levels.to_vec();
@@ -88,7 +88,7 @@ impl Numbered {
     }
 }
 
-impl Iterator for Numbered {
+impl Iterator for NumberedPages {
     type Item = Result<Page, ParquetError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -96,7 +96,7 @@ impl Iterator for Numbered {
     }
 }
 
-impl PageReader for Numbered {
+impl PageReader for NumberedPages {
     fn get_next_page(&mut self) -> Result<Option<Page>, ParquetError> {
         self.inner.get_next_page()?.map(|page| self.numbered(page)).transpose()
     }
