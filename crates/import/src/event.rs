@@ -4,7 +4,8 @@
 /// as long as the processor does not change its speed.
 const TIME: [&str; 5] = ["cpu-clock", "task-clock", "cycles", "cpu-cycles", "ref-cycles"];
 
-/// The first so many have a period in nanoseconds (perf_event_open(2), PERF_COUNT_SW_CPU_CLOCK and _TASK_CLOCK).
+/// How many of these, from the first on, have a period in nanoseconds (perf_event_open(2), PERF_COUNT_SW_CPU_CLOCK and
+/// _TASK_CLOCK).
 const CLOCKS: usize = 2;
 
 /// An event that measures processor time.
@@ -12,7 +13,7 @@ const CLOCKS: usize = 2;
 pub(crate) struct Time(usize);
 
 impl Time {
-    /// Every one, the best first.
+    /// All of them, the best first.
     pub(crate) fn all() -> impl Iterator<Item = Time> {
         (0..TIME.len()).map(Time)
     }

@@ -43,7 +43,7 @@ impl Header {
         self.hertz.iter().find(|(of, _)| *of == event).map(|(_, hertz)| *hertz)
     }
 
-    /// The machine, as far as the header describes it; the rest is empty or 0.
+    /// The machine, as far as the header describes it; the rest is empty or 0. `seen`: processors that samples name.
     pub(crate) fn machine(&self, seen: u32) -> Machine {
         let processors = self.processors.unwrap_or(0).max(seen).max(1);
         Machine {
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn comments_tell_the_machine() {
+    fn comments_describe_the_machine() {
         let mut header = Header::default();
         for line in [
             "# hostname : host",
@@ -102,7 +102,7 @@ mod tests {
         assert_eq!(
             Time::from_event("cycles").and_then(|event| header.hertz(event)),
             None,
-            "a fixed period is no frequency"
+            "a fixed period is not a frequency"
         );
     }
 }

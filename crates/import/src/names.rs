@@ -1,4 +1,4 @@
-//! Handles for functions, call paths and modules, and what kind of code a module is.
+//! Handles for functions, call paths and modules, and the kind of code in a module.
 
 use crate::perf_script::Frame as Text;
 use recording::tables::{Frame, Module, ModuleKind, Stack};
@@ -18,7 +18,7 @@ pub(crate) struct Path {
 /// The functions at one code address, innermost first: what was inlined there, then the function itself.
 type Place = Vec<(u64, Option<String>, ModuleId, Option<String>, Option<u32>)>;
 
-/// All that was named so far.
+/// The functions, call paths and modules so far.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     modules: HashMap<(String, ModuleKind), ModuleId>,
@@ -30,11 +30,11 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// The handles of a call path. `cut`: its outer end is missing.
+    /// The handles of a call path. `cut`: its outermost frames are missing.
     pub(crate) fn path(&mut self, frames: &[Text], cut: bool) -> Path {
         let kernel = frames.iter().position(|frame| !is_kernel(frame)).unwrap_or(frames.len());
         let (kernel, user) = frames.split_at(kernel);
-        // If the last address has no name, unwinding has most likely gone astray.
+        // If the outermost address has no name, unwinding has most likely gone astray.
         let astray = user.last().is_some_and(|frame| frame.function.is_none());
         Path { kernel: self.stack(kernel, false), user: self.stack(user, cut || astray) }
     }
@@ -57,7 +57,7 @@ impl Names {
     }
 
     fn place(&mut self, group: &[Text]) -> FrameId {
-        // Only the function that contains the inlined ones is printed with its module.
+        // perf prints a module only for the function that contains the inlined ones.
         let named = group.iter().rev().find(|frame| !frame.module.is_empty());
         let module = self.module(named);
         let place: Place =
@@ -106,7 +106,7 @@ fn is_kernel(frame: &Text) -> bool {
     frame.address >= KERNEL || kind(frame) == ModuleKind::Kernel
 }
 
-/// The kind of a printed module. perf does not say which file is the program: any file that is no library counts as it.
+/// The kind of a printed module. perf does not say which file is the program: any file but a library counts as it.
 fn kind(frame: &Text) -> ModuleKind {
     let path = frame.module.trim_end_matches(" (deleted)");
     let name = path.rsplit('/').next().unwrap_or(path);
@@ -122,7 +122,7 @@ fn kind(frame: &Text) -> ModuleKind {
         () if path.is_empty() || bracketed || path.starts_with("//anon") || path.starts_with("/dev/zero") => {
             ModuleKind::Anonymous
         }
-        // Such a file has the names of code made at run time (tools/perf/Documentation/jit-interface.txt).
+        // Such a file names code made at run time (tools/perf/Documentation/jit-interface.txt).
         () if name.starts_with("perf-") && name.ends_with(".map") => ModuleKind::Anonymous,
         () if name.starts_with("jitted-") => ModuleKind::Anonymous,
         () if name.ends_with(".so") || name.contains(".so.") || name.starts_with("ld-") => ModuleKind::Library,
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn modules_are_told_apart() {
+    fn kinds_of_modules_are_distinguished() {
         for (path, wanted) in [
             ("/tmp/app", ModuleKind::Program),
             ("/tmp/app (deleted)", ModuleKind::Program),

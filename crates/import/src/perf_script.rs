@@ -1,15 +1,15 @@
-//! The text that `perf script` prints, one sample after the other (perf-script(1); `process_event` in the kernel's
+//! Reads the text that `perf script` prints, one sample after the other (perf-script(1); `process_event` in the kernel's
 //! tools/perf/builtin-script.c, `sample__fprintf_callchain` in tools/perf/util/evsel_fprintf.c).
 //!
 //! A sample is a line `comm pid/tid [cpu] seconds: period event:` followed by the code address, or by the frames of the
 //! call path on separate lines, innermost first, up to an empty line. `perf script -F` leaves fields out, so each field
-//! is recognised by its form. The profiled program chooses much of this text: lines that are not understood are counted
+//! is recognised by its form. The profiled program chooses parts of this text: lines that are not understood are counted
 //! and left out.
 
 use std::io::{self, BufRead};
 
-/// Frames kept of a call path. The kernel records at most 127 unless `perf_event_max_stack` is raised; deeper paths are
-/// cut at their outer end.
+/// The most frames that are kept of a call path. The kernel records at most 127 unless `perf_event_max_stack` is
+/// raised; deeper paths are cut at their outer end.
 pub const DEEPEST: usize = 512;
 
 /// One function of a call path.
@@ -63,7 +63,7 @@ pub struct Rest {
     pub without_time: u64,
 }
 
-/// Longest part of a strange line that is shown.
+/// How many characters of a strange line are shown.
 const SHOWN: usize = 60;
 
 /// Reads a text to its end. `sample` gets each sample, `comment` each line that begins with `#`.
@@ -223,8 +223,8 @@ fn first_line(line: &str) -> Option<Sample> {
     for (at, (start, word)) in words.iter().enumerate() {
         let Some(time_ns) = time(word) else { continue };
         let Some(who) = who(line, words.get(..at)?) else { continue };
-        let behind = line.get(start + word.len()..)?;
-        let (period, event, rest) = event(behind);
+        let after = line.get(start + word.len()..)?;
+        let (period, event, rest) = event(after);
         return Some(Sample {
             comm: who.comm.to_owned(),
             pid: who.pid,
@@ -247,7 +247,7 @@ fn words(line: &str) -> Vec<(usize, &str)> {
     line.split_whitespace().take(24).map(|word| (word.as_ptr() as usize - begin, word)).collect()
 }
 
-/// The thread that was sampled.
+/// The thread that was sampled, from the fields before the time.
 struct Who<'l> {
     comm: &'l str,
     pid: Option<u32>,
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_taken_as_they_are() {
+    fn names_are_kept_unchanged() {
         for (name, tid) in [("a 7 [001] b", 9), ("1.5: x", 3), ("<img src=x>", 4), ("#!", 5), ("", 6), (":12", 12)] {
             let (samples, _) = all(&format!("{name} {tid} [002] 5.000001: 4 cycles: \n\t 7f0012 f<{name}> (/x)\n\n"));
             let [sample] = samples.as_slice() else { panic!("{name}: {samples:?}") };
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_sample_is_counted() {
+    fn lines_that_are_not_samples_are_counted() {
         let (samples, rest) = all("# comment\nhello\n a b c\n\t7f1234 orphan (/x)\n");
         assert!(samples.is_empty());
         assert_eq!((rest.strange_lines, rest.strange.as_deref()), (3, Some("hello")));
@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_ends_inside_a_call_path_says_so() {
+    fn a_text_that_ends_inside_a_call_path_is_marked_as_cut() {
         let text = "a 1 [000] 1.000000: cpu-clock: \n\t 7f0001 f (/x)\n\t 7f0002 g (/x)\n\t 7f0003 ma";
         let (samples, _) = all(text);
         assert_eq!((samples[0].frames.len(), samples[0].cut), (2, true));
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn what_tracepoints_print_is_no_code() {
+    fn output_of_tracepoints_is_not_read_as_frames() {
         let (samples, _) = all("a 1 [000] 1.000000: sched:sched_switch: prev_comm=a prev_pid=1 ==> next_comm=b\n\n");
         assert_eq!((samples[0].event.as_str(), samples[0].frames.len()), ("sched:sched_switch", 0));
         let (samples, _) = all("a 1 [000] d..2. 1.000000: sched:sched_waking: comm=b pid=2\n");
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn where_the_unwinder_lost_its_way_there_is_no_code() {
+    fn the_mark_of_a_failed_unwinder_cuts_the_path() {
         let text = "a 1 1.0: cpu-clock: \n\t 7f0001 f (/x)\n\tffffffffffffffff [unknown] ([unknown])\n\n";
         let (samples, _) = all(text);
         assert_eq!((samples[0].frames.len(), samples[0].cut), (1, true));

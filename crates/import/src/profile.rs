@@ -11,7 +11,7 @@ use recording::{RunId, Tables, ThreadId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufRead};
 
-/// Most samples kept of a profile: at a thousand per second, a day on ninety processors.
+/// The most samples of a profile: at a thousand per second, those of a day on ninety processors.
 const MOST_SAMPLES: usize = 8 << 20;
 
 /// perf's default sampling frequency, samples per second (perf-record(1), `--freq`).
@@ -25,7 +25,7 @@ const USUAL_HERTZ: u64 = 4000;
 /// Wrong if: a program waits for more than one period between any two samples: its profile is then called sparse
 /// although no sample is missing.
 const SPARSE: u64 = 2;
-const SPARSE_MEANS: &str = "threads waited, or perf missed samples and times are too small; shares hold all the same";
+const SPARSE_MEANS: &str = "threads waited, or perf missed samples and times are too small; shares are still right";
 
 /// The clock of an imported recording.
 const CLOCK: &str = "perf";
@@ -34,7 +34,7 @@ const CLOCK: &str = "perf";
 pub struct Source<'a> {
     /// Its name in messages: its path.
     pub name: String,
-    /// The thread count that it was made with; 0: as many as it contains.
+    /// The thread count that it was made with; 0 for the number of threads in it.
     pub threads: u32,
     /// The text.
     pub text: Box<dyn BufRead + 'a>,
@@ -51,14 +51,14 @@ pub enum Error {
         /// The system's answer.
         source: io::Error,
     },
-    /// The binary file that `perf record` writes.
+    /// The file is the binary one that `perf record` writes.
     #[error("{name} is the binary file of perf record, and only its text can be read")]
     Binary {
         /// The file.
         name: String,
     },
     /// No line is a sample.
-    #[error("{name} is no output of perf script{}", shown(.line))]
+    #[error("{name} is not the output of perf script{}", shown(.line))]
     NoScript {
         /// The file.
         name: String,
@@ -99,7 +99,8 @@ fn shown(line: &Option<String>) -> String {
     line.as_ref().map(|line| format!("; its first line is: {line}")).unwrap_or_default()
 }
 
-/// Reads profiles into one recording, one run per profile, ascending by thread count. `now_unix_ns` is the present.
+/// Reads profiles into one recording, one run per profile, ascending by thread count. `now_unix_ns` is the present
+/// time, nanoseconds since the Unix epoch.
 ///
 /// # Errors
 /// When one of them is not a profile of processor time.
@@ -220,7 +221,7 @@ impl Profile {
         Ok(profile)
     }
 
-    /// What was profiled: the command in the header, else the name of the thread that most samples have.
+    /// What was profiled: the command in the header, else the name of the thread with most samples.
     fn command(&self) -> String {
         let mut by_name: BTreeMap<&str, u64> = BTreeMap::new();
         for sample in &self.samples {
@@ -236,13 +237,13 @@ impl Profile {
     /// How many nanoseconds a sample stands for, and how that is known.
     fn period_ns(&self) -> (u64, String) {
         let gap = self.usual_gap_ns();
-        let told: Vec<u64> = self.samples.iter().filter_map(|sample| sample.period).filter(|ns| *ns > 0).collect();
+        let printed: Vec<u64> = self.samples.iter().filter_map(|sample| sample.period).filter(|ns| *ns > 0).collect();
         let asked = self.header.hertz(self.event);
-        let (period_ns, how) = match (median(told).filter(|_| self.event.is_clock()), asked, gap) {
+        let (period_ns, how) = match (median(printed).filter(|_| self.event.is_clock()), asked, gap) {
             (Some(ns), ..) => (ns, "as printed".to_owned()),
-            (None, Some(hertz), _) => (1_000_000_000 / hertz, format!("{hertz} a second were asked for")),
+            (None, Some(hertz), _) => (1_000_000_000 / hertz, format!("{hertz} per second were requested")),
             (None, None, Some(ns)) => (ns, "estimated: the usual time between two samples of a thread".to_owned()),
-            (None, None, None) => (1_000_000_000 / USUAL_HERTZ, "perf's usual: too few samples to tell".to_owned()),
+            (None, None, None) => (1_000_000_000 / USUAL_HERTZ, "perf's default: too few samples to tell".to_owned()),
         };
         match gap.filter(|gap| *gap > period_ns.saturating_mul(SPARSE)) {
             Some(gap) => {
@@ -337,10 +338,10 @@ impl Profile {
     }
 }
 
-/// The contents of a text, collected while it is read.
+/// The samples of a text, collected while it is read.
 #[derive(Default)]
 struct Found {
-    /// By the event's index.
+    /// Samples of processor time, by the event's index.
     time: BTreeMap<usize, Vec<KeptSample>>,
     comms: BTreeMap<Key, String>,
     /// Number of samples of other events.
@@ -351,7 +352,7 @@ struct Found {
     too_many: bool,
 }
 
-/// Most other events that a message names.
+/// The most other events that a message names.
 const MOST_EVENTS: usize = 8;
 
 impl Found {
@@ -363,7 +364,7 @@ impl Found {
             }
             return;
         };
-        // The kernel's idle tasks, one per processor, have the number 0.
+        // The kernel's idle tasks, one per processor, have the thread id 0.
         if sample.tid == 0 {
             self.idle += 1;
             return;
@@ -422,7 +423,7 @@ impl Found {
             notes.push(format!("{name}: {} samples of idle processors were left out", self.idle));
         }
         if self.user_only {
-            notes.push(format!("{name}: samples were taken in user space alone, so time in the kernel is missing"));
+            notes.push(format!("{name}: samples were taken only in user space, so time in the kernel is missing"));
         }
         if strange > 0 {
             notes.push(format!("{name}: {strange} lines were not understood and left out"));

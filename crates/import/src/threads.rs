@@ -1,7 +1,7 @@
-//! The threads of a profile, and when they were on a processor as far as samples show.
+//! The threads of a profile, and when each was on a processor, as far as samples show it.
 //!
 //! A sample stands for one period of running time before it. The time between such periods is unknown: the thread may
-//! have waited there, or run without being sampled.
+//! have waited then, or run without being sampled.
 
 use recording::tables::{Slice, State, Thread};
 use recording::{RunId, ThreadId};
@@ -21,8 +21,8 @@ pub(crate) struct Seen {
     pub(crate) samples: Vec<Instant>,
 }
 
-/// Two stretches of running are merged if the gap is at most a period divided by this: sampling is not perfectly
-/// regular.
+/// Two stretches of running are merged if the gap between them is at most a period divided by this, because sampling is
+/// not perfectly regular.
 ///
 /// Decides: whether two samples belong to one stretch of running.
 /// From: chosen: half a period, which jitter stays far below.

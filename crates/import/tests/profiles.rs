@@ -1,4 +1,4 @@
-//! Whole profiles: real ones, and how arbitrary text is handled.
+//! Whole profiles: real ones, and arbitrary text.
 
 use import::perf_script::{Frame, Sample, read};
 use import::{Error, Source, import};
@@ -25,7 +25,7 @@ fn fixture(name: &str) -> Vec<u8> {
 }
 
 #[test]
-fn real_profiles_tell_where_time_went_and_no_cause() {
+fn real_profiles_show_where_time_went_and_no_cause() {
     let tables = of(&[(4, &fixture("birthday-4.txt")), (1, &fixture("birthday-1.txt"))]).unwrap();
     assert_eq!(tables.meta.thread_counts, [1, 4], "ascending, whatever the order of the files");
     assert_eq!(tables.meta.machine.kernel, "6.18.44-fc-v595");
@@ -54,7 +54,7 @@ fn inlined_functions_and_lines_of_a_real_profile() {
 }
 
 #[test]
-fn a_recording_of_it_opens_again() {
+fn a_recording_of_a_profile_opens_again() {
     let folder = tempfile::tempdir().unwrap();
     let tables = of(&[(0, &fixture("birthday-1.txt"))]).unwrap();
     tables.write(folder.path().join("r")).unwrap();
@@ -64,10 +64,10 @@ fn a_recording_of_it_opens_again() {
 }
 
 #[test]
-fn what_is_no_profile_is_refused_with_the_reason() {
+fn other_texts_are_refused_with_the_reason() {
     let text = |bytes: &[u8]| of(&[(0, bytes)]).unwrap_err().to_string();
     assert!(text(b"PERFILE2\0\0").contains("binary file of perf record"));
-    assert!(text(b"").contains("no output of perf script"));
+    assert!(text(b"").contains("not the output of perf script"));
     assert!(text(b"root:x:0:0\n").contains("its first line is: root:x:0:0"));
     assert!(text(b"app 12 cpu-clock: \n\t7f1234 f (/x)\n\n").contains("have no times"));
     let switches = text(b"app 12 [000] 1.0: sched:sched_switch: x\n\napp 12 [000] 1.1: cache-misses: 7f1234 f (/x)\n");
@@ -77,7 +77,7 @@ fn what_is_no_profile_is_refused_with_the_reason() {
 }
 
 #[test]
-fn only_one_event_counts_and_idle_is_nobodys() {
+fn only_one_event_counts_and_idle_time_belongs_to_no_thread() {
     let text = b"app 12 [000] 1.0: 1000000 cpu-clock: 7f1234 f (/x)\n\
                  app 12 [000] 1.0: 4000000 cycles:u: 7f1234 f (/x)\n\
                  swapper 0 [001] 1.0: 1000000 cpu-clock: ffffffff81000000 idle ([kernel.kallsyms])\n";
@@ -88,7 +88,7 @@ fn only_one_event_counts_and_idle_is_nobodys() {
 }
 
 #[test]
-fn samples_that_are_far_apart_are_told() {
+fn samples_that_are_far_apart_are_noted() {
     let text: String = (0..20).map(|n| format!("a 1 {n}.5: 1000000 cpu-clock: 7f1234 f (/x)\n")).collect();
     let notes = of(&[(0, text.as_bytes())]).unwrap().meta.notes.join("\n");
     assert!(notes.contains("usually 1000.0 ms apart"), "{notes}");
@@ -140,8 +140,8 @@ fn printed(samples: &[Sample]) -> String {
         let (pid, period) = (s.pid.unwrap_or(0), s.period.unwrap_or(0));
         let _ = writeln!(text, "{} {pid}/{} {cpu}{seconds}.{rest:06}: {period:10} {}: ", s.comm, s.tid, s.event);
         for f in &s.frames {
-            let behind = if f.inlined { "inlined".to_owned() } else { f.module.clone() };
-            let _ = writeln!(text, "\t{:16x} {} ({behind})", f.address, f.function.as_deref().unwrap_or("[unknown]"));
+            let place = if f.inlined { "inlined".to_owned() } else { f.module.clone() };
+            let _ = writeln!(text, "\t{:16x} {} ({place})", f.address, f.function.as_deref().unwrap_or("[unknown]"));
         }
         text.push('\n');
     }
@@ -156,12 +156,12 @@ fn parsed(text: &[u8]) -> Vec<Sample> {
 
 proptest! {
     #[test]
-    fn what_perf_prints_is_read_as_it_was(samples in samples()) {
+    fn samples_that_perf_prints_are_read_unchanged(samples in samples()) {
         prop_assert_eq!(parsed(printed(&samples).as_bytes()), samples);
     }
 
     #[test]
-    fn a_cut_text_has_no_more_than_the_whole(samples in samples(), part in 0.0..1.0_f64) {
+    fn a_cut_text_gives_no_more_than_the_whole(samples in samples(), part in 0.0..1.0_f64) {
         let text = printed(&samples);
         let cut = &text.as_bytes()[..(text.len() as f64 * part) as usize];
         let found = parsed(cut);
@@ -173,14 +173,14 @@ proptest! {
     }
 
     #[test]
-    fn no_text_is_too_strange(text in "([a-z0-9\\[\\]()/.:+#é \t\n-]|: |cycles: |1\\.5: |\n\t|\n  |ffffffff8100 |\\(inlined\\)){0,200}") {
+    fn any_text_gives_an_error_or_a_sound_recording(text in "([a-z0-9\\[\\]()/.:+#é \t\n-]|: |cycles: |1\\.5: |\n\t|\n  |ffffffff8100 |\\(inlined\\)){0,200}") {
         if let Ok(tables) = of(&[(0, text.as_bytes())]) {
             check(&tables);
         }
     }
 
     #[test]
-    fn any_bytes_may_come(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
+    fn arbitrary_bytes_do_no_harm(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
         let _ = of(&[(0, &bytes)]);
     }
 
