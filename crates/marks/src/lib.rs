@@ -12,9 +12,9 @@
 //! ```
 //!
 //! A mark is a single no-op instruction, and a note in the program's file says where it is (a static user-space probe,
-//! "SDT" version 3, provider `knee`). Nothing is called, stored or tested while nobody listens, so marks can stay in
-//! released programs. Where they cannot work the functions do nothing: anywhere but on 64-bit Linux on x86-64 or
-//! little-endian AArch64, and under Miri.
+//! "SDT" version 3, provider `knee`). While no profiler listens, nothing is called, stored or tested, so marks can stay in
+//! released programs. The functions do nothing under Miri, and on any system but 64-bit Linux on x86-64 or little-endian
+//! AArch64.
 //!
 //! The crate depends on nothing and needs no standard library. Its only `unsafe` is the assembly of the marks.
 //! May import: nothing.
@@ -107,7 +107,7 @@ macro_rules! in_register {
     };
 }
 
-/// The measured part begins.
+/// Marks the beginning of the measured part.
 ///
 /// It may be marked by one thread for the whole program, or by each worker for its own share: it lasts as long as any
 /// thread has begun it and not yet ended it. The compiler moves no memory access across the mark.
@@ -116,15 +116,15 @@ pub fn measured_begin() {
     mark!("begin", "", options(nostack, preserves_flags));
 }
 
-/// The measured part ends for the calling thread.
+/// Marks the end of the measured part for the calling thread.
 #[inline(always)]
 pub fn measured_end() {
     mark!("end", "", options(nostack, preserves_flags));
 }
 
-/// So many more units of work are done: rows, requests, bytes, or whatever the program's throughput is counted in.
+/// Counts finished units of work: rows, requests, bytes, or whatever the program's throughput is counted in.
 ///
-/// The counts are summed over all threads and the whole run. The mark is no fence to the compiler, but it keeps a loop
+/// The counts are summed over all threads and the whole run. The mark is not a compiler fence, but it keeps a loop
 /// around it from being vectorised: count once for each chunk rather than for each element.
 #[inline(always)]
 pub fn work(units: u64) {
@@ -141,7 +141,7 @@ pub struct Task<'name> {
 }
 
 impl<'name> Task<'name> {
-    /// The calling thread begins a task. Tasks may be nested.
+    /// Begins a task of the calling thread. Tasks may be nested.
     #[inline(always)]
     pub fn begin(name: &'name CStr) -> Self {
         mark!("task_begin", in_register!(), in(reg) name.as_ptr(), options(readonly, nostack, preserves_flags));
