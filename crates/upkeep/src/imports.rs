@@ -1,12 +1,12 @@
-//! Which file uses which: by `use` and by paths in code. Re-exports are followed to the file that defines the item; a
-//! module does not use its children by declaring them or re-exporting their items. Test code does not count.
+//! Which file uses which others, by `use` and by paths in code. Re-exports are followed to the file that defines the
+//! item; a module does not use its children by declaring them or re-exporting their items. Test code does not count.
 
 use crate::tree::{Source, for_tests};
 use std::collections::{BTreeMap, BTreeSet};
 use syn::visit::{self, Visit};
 use syn::{Item, ItemMod, ItemUse, UseTree, Visibility};
 
-/// A file uses another file or a crate.
+/// What a file uses: another file or a crate.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Used {
     /// A file of the same crate, by its number among the sources.
@@ -54,21 +54,21 @@ impl Exports {
     }
 }
 
-/// Calls `told` with each path in a `use` and the name that it gets; no name for a glob.
-fn spread(tree: &UseTree, before: &mut Vec<String>, told: &mut impl FnMut(Vec<String>, Option<String>)) {
+/// Calls `each` with every path in a `use` and the name that it gets; no name for a glob.
+fn spread(tree: &UseTree, before: &mut Vec<String>, each: &mut impl FnMut(Vec<String>, Option<String>)) {
     let with = |before: &[String], name: String| before.iter().cloned().chain([name]).collect::<Vec<_>>();
     match tree {
         UseTree::Path(path) => {
             before.push(path.ident.to_string());
-            spread(&path.tree, before, told);
+            spread(&path.tree, before, each);
             before.pop();
         }
-        UseTree::Name(name) if name.ident == "self" => told(before.clone(), before.last().cloned()),
-        UseTree::Name(name) => told(with(before, name.ident.to_string()), Some(name.ident.to_string())),
-        UseTree::Rename(name) if name.ident == "self" => told(before.clone(), Some(name.rename.to_string())),
-        UseTree::Rename(name) => told(with(before, name.ident.to_string()), Some(name.rename.to_string())),
-        UseTree::Glob(_) => told(before.clone(), None),
-        UseTree::Group(group) => group.items.iter().for_each(|inner| spread(inner, before, told)),
+        UseTree::Name(name) if name.ident == "self" => each(before.clone(), before.last().cloned()),
+        UseTree::Name(name) => each(with(before, name.ident.to_string()), Some(name.ident.to_string())),
+        UseTree::Rename(name) if name.ident == "self" => each(before.clone(), Some(name.rename.to_string())),
+        UseTree::Rename(name) => each(with(before, name.ident.to_string()), Some(name.rename.to_string())),
+        UseTree::Glob(_) => each(before.clone(), None),
+        UseTree::Group(group) => group.items.iter().for_each(|inner| spread(inner, before, each)),
     }
 }
 
@@ -80,7 +80,7 @@ impl Tree<'_> {
         used.filter(|used| *used != Used::File(at)).collect()
     }
 
-    /// The file that defines what a path names. `nested`: how many inline modules of its own file the path stands in.
+    /// The file that defines what a path names. `nested`: how many inline modules the path is inside in its own file.
     fn resolve(&self, at: usize, path: &[String], nested: usize, depth: usize) -> Option<Used> {
         let source = &self.sources[at];
         let (first, mut rest) = path.split_first()?;
@@ -114,13 +114,13 @@ impl Tree<'_> {
     }
 
     fn descend(&self, krate: &str, mut module: Vec<String>, rest: &[String], depth: usize) -> Option<Used> {
-        let Some((name, behind)) = rest.split_first() else {
+        let Some((name, after)) = rest.split_first() else {
             return self.index.get(&(krate, module.as_slice())).map(|&at| Used::File(at));
         };
         let at = *self.index.get(&(krate, module.as_slice()))?;
         module.push(name.clone());
         if self.index.contains_key(&(krate, module.as_slice())) {
-            return self.descend(krate, module, behind, depth);
+            return self.descend(krate, module, after, depth);
         }
         if depth < 8 {
             let exports = &self.exports[at];
@@ -152,7 +152,7 @@ fn defines(source: &Source, name: &str) -> bool {
     })
 }
 
-/// Collects paths.
+/// Collects the paths in a file.
 struct Paths {
     found: Vec<(Vec<String>, usize)>,
     nested: usize,
@@ -180,8 +180,8 @@ impl<'ast> Visit<'ast> for Paths {
     }
 
     fn visit_item_use(&mut self, item: &'ast ItemUse) {
-        let handed_on = self.exporting && self.nested == 0 && !matches!(item.vis, Visibility::Inherited);
-        if !handed_on {
+        let reexport = self.exporting && self.nested == 0 && !matches!(item.vis, Visibility::Inherited);
+        if !reexport {
             let nested = self.nested;
             spread(&item.tree, &mut Vec::new(), &mut |path, _| self.found.push((path, nested)));
         }

@@ -1,8 +1,8 @@
-//! Checks that the sources of this workspace follow its own rules, and makes the register of heuristics from them. Part
-//! of no program: only its own tests use it (`cargo test -p upkeep`).
+//! Checks that the sources of this workspace follow its own rules, and makes the register of heuristics from them. It is
+//! part of no program: only its own tests use it (`cargo test -p upkeep`).
 //!
-//! Rooms: `imports` which file uses which; `register` the constants that decide something;
-//! `sketches` what a cause is tested by; `tree` the sources.
+//! Rooms: `imports` which file uses which; `register` the constants that decide something; `sketches` which sketches
+//! test a cause; `tree` the sources.
 //!
 //! May import: syn.
 

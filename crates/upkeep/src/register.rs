@@ -22,16 +22,16 @@ pub struct Heuristic {
     pub name: String,
     /// The constant's value, as it is written; absent for a function.
     pub value: Option<String>,
-    /// Whether it is a number.
+    /// Whether the value is a number.
     pub is_number: bool,
     /// The text under each heading of its documentation; a heading may be missing.
-    pub says: BTreeMap<&'static str, String>,
+    pub sections: BTreeMap<&'static str, String>,
 }
 
 impl Heuristic {
     /// Whether its documentation has all required headings.
     pub fn is_complete(&self) -> bool {
-        REQUIRED.iter().all(|heading| self.says.contains_key(heading))
+        REQUIRED.iter().all(|heading| self.sections.contains_key(heading))
     }
 }
 
@@ -43,7 +43,7 @@ pub fn heuristics(sources: &[Source], rooms: &[&str]) -> Vec<Heuristic> {
         let judges = rooms.iter().any(|room| source.path.starts_with(room));
         let mut all = Vec::new();
         gather(&source.path, &source.file.items, &mut all);
-        found.extend(all.into_iter().filter(|each| (judges && each.is_number) || !each.says.is_empty()));
+        found.extend(all.into_iter().filter(|each| (judges && each.is_number) || !each.sections.is_empty()));
     }
     found
 }
@@ -75,8 +75,8 @@ fn heuristic(
     is_number: bool,
     attributes: &[Attribute],
 ) -> Heuristic {
-    let says = says(&documentation(attributes));
-    Heuristic { path: path.to_string(), name: name.to_string(), value, is_number, says }
+    let sections = sections(&documentation(attributes));
+    Heuristic { path: path.to_string(), name: name.to_string(), value, is_number, sections }
 }
 
 fn is_number(kind: &Type) -> bool {
@@ -85,7 +85,7 @@ fn is_number(kind: &Type) -> bool {
     path.path.segments.last().is_some_and(|last| numbers.iter().any(|number| last.ident == number))
 }
 
-/// The tokens without spaces that nobody would write between them.
+/// The tokens, without the spaces that nobody would write between them.
 fn tidy(tokens: &str) -> String {
     tokens
         .replace(" :: ", "::")
@@ -96,8 +96,8 @@ fn tidy(tokens: &str) -> String {
         .replace(" . ", ".")
 }
 
-fn says(lines: &[String]) -> BTreeMap<&'static str, String> {
-    let mut says: BTreeMap<&'static str, String> = BTreeMap::new();
+fn sections(lines: &[String]) -> BTreeMap<&'static str, String> {
+    let mut sections: BTreeMap<&'static str, String> = BTreeMap::new();
     let mut current = None;
     for line in lines {
         let begins =
@@ -105,35 +105,36 @@ fn says(lines: &[String]) -> BTreeMap<&'static str, String> {
         match (begins, current) {
             (Some((heading, rest)), _) => {
                 current = Some(heading);
-                says.insert(heading, rest.trim().to_string());
+                sections.insert(heading, rest.trim().to_string());
             }
             (None, Some(heading)) if !line.is_empty() => {
-                let text = says.entry(heading).or_default();
+                let text = sections.entry(heading).or_default();
                 text.push(' ');
                 text.push_str(line);
             }
             _ => current = None,
         }
     }
-    says
+    sections
 }
 
 /// The page for the book.
 pub fn page(heuristics: &[Heuristic]) -> String {
     let mut out = String::from(
         "# Heuristics\n\n<!-- Made from the code by `KNEE_WRITE_DOCS=1 cargo test -p upkeep --test heuristics`. -->\n\n\
-         Every number that decides something in an answer: what it decides, where it comes from, which test or benchmark looks at it, and\n\
-         what would make it wrong. *Chosen* means that nobody measured it. Rules without a number that can be wrong stand here too, by the\n\
-         function that has them. The table is made from the code.\n",
+         Every number that decides something in an answer: what it decides, where it comes from, which test or benchmark checks it, and\n\
+         what would make it wrong. *Chosen* means that nobody measured it. Rules without a number that can be wrong are listed too, by the\n\
+         function that applies them. The table is made from the code.\n",
     );
-    let told: Vec<&Heuristic> = heuristics.iter().filter(|each| each.is_complete()).collect();
-    let files: BTreeSet<&str> = told.iter().map(|each| each.path.as_str()).collect();
+    let complete: Vec<&Heuristic> = heuristics.iter().filter(|each| each.is_complete()).collect();
+    let files: BTreeSet<&str> = complete.iter().map(|each| each.path.as_str()).collect();
     for file in files {
         let (krate, room) = file.trim_start_matches("crates/").split_once("/src/").unwrap_or(("", file));
         out += &format!("\n## {krate}: {}\n\n", room.trim_end_matches(".rs"));
         out += "| constant | decides | from | shown by | wrong if |\n|---|---|---|---|---|\n";
-        for each in told.iter().filter(|each| each.path == file) {
-            let cells = HEADINGS.map(|heading| each.says.get(heading).map_or("", String::as_str).replace('|', "\\|"));
+        for each in complete.iter().filter(|each| each.path == file) {
+            let cells =
+                HEADINGS.map(|heading| each.sections.get(heading).map_or("", String::as_str).replace('|', "\\|"));
             let what = match &each.value {
                 Some(value) => format!("`{}` = `{}`", each.name, value.replace('|', "\\|")),
                 None => format!("`{}()`", each.name),

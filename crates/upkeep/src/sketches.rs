@@ -1,4 +1,4 @@
-//! Which kinds of sketches a folder of a cause has: tests in modules of that name, below a file `sketches.rs`.
+//! Which kinds of sketches the folder of a cause has: modules of these names, with tests, in `sketches.rs` or `sketches/`.
 
 use crate::tree::children;
 use std::collections::BTreeSet;
@@ -6,10 +6,10 @@ use std::fs;
 use std::path::Path;
 use syn::Item;
 
-/// The modules that each cause has: it is found; it looks alike and is not found; it is not there.
+/// The modules that each cause must have: programs with the cause, programs that only look like it, programs without it.
 pub const KINDS: [&str; 3] = ["positive", "near_miss", "clean"];
 
-/// The kinds of which a cause's folder has no test.
+/// The kinds of sketches for which a cause's folder has no test.
 pub fn lacking(folder: &Path) -> Result<Vec<&'static str>, String> {
     let mut found = BTreeSet::new();
     let file = folder.join("sketches.rs");

@@ -15,7 +15,7 @@ pub struct Source {
     pub module: Vec<String>,
     /// Whether its child modules are in the same folder: `mod.rs`, `lib.rs`, `main.rs`.
     pub is_folder: bool,
-    /// Only compiled for tests.
+    /// Whether it is compiled for tests only.
     pub is_test: bool,
     /// The syntax tree.
     pub file: syn::File,
@@ -55,7 +55,7 @@ pub fn for_tests(attributes: &[Attribute]) -> bool {
     })
 }
 
-/// All files below the `src` folders of the workspace's crates; those of each crate sorted by path.
+/// All files below the `src` folders of the workspace's crates, sorted by path within each crate.
 pub fn sources() -> Result<Vec<Source>, String> {
     let mut found = Vec::new();
     let crates = root().join("crates");

@@ -1,5 +1,5 @@
-//! A cause is one folder: what is asked of it elsewhere is a property in its `META`, and no code outside the folder names
-//! it. So adding a cause is a folder and a line in the registry.
+//! A cause is one folder: what other code needs to know about it is a property in its `META`, and no code outside the
+//! folder names it. So adding a cause takes a folder and a line in the registry.
 
 use quote::ToTokens;
 use std::collections::BTreeSet;
@@ -9,16 +9,24 @@ use upkeep::tree::{Source, for_tests, sources};
 
 const FOLDER: &str = "crates/analyze/src/causes/";
 
-/// Folders there that are no causes.
+/// The folder there that is not a cause.
 const SHARED: &str = "shared";
 
 /// Which code may name a cause although it is not in its folder: the beginning of the file's path, the cause's folder
 /// (all of them if empty), and why.
 const ALLOWED: [(&str, &str, &str); 4] = [
     ("crates/analyze/src/causes/mod.rs", "", "the registry"),
-    ("", "none", "no cause, but the answer where none is found: every reader of an answer has to tell it from causes"),
-    ("crates/recording/src/words.rs", "kernel_lock", "what a thread waited for has the same word in the tables"),
-    ("crates/knee/src/trials/", "", "a trial is made against causes: its file says which ones it would remove"),
+    (
+        "",
+        "none",
+        "not a cause, but the answer where none is found: every reader of an answer has to distinguish it from causes",
+    ),
+    (
+        "crates/recording/src/words.rs",
+        "kernel_lock",
+        "a column of the tables uses the same word for what a thread waited for",
+    ),
+    ("crates/knee/src/trials/", "", "the file of a trial lists the causes that it would remove"),
 ];
 
 struct Named {
@@ -56,7 +64,7 @@ fn allowed(path: &str, folder: &str) -> bool {
 }
 
 #[test]
-fn a_cause_is_named_in_its_own_folder_alone() {
+fn a_cause_is_named_only_in_its_own_folder() {
     let sources = sources().expect("sources");
     let causes: Vec<Named> = sources.iter().filter_map(named).collect();
     let folders = |source: &&Source| {
@@ -84,11 +92,11 @@ fn a_cause_is_named_in_its_own_folder_alone() {
     let list: String = found.iter().map(|each| format!("\n  {each}")).collect();
     assert!(
         found.is_empty(),
-        "Make what is asked of these causes a property in their META, or allow it with a reason:{list}"
+        "Make what is needed of these causes a property in their META, or allow it with a reason:{list}"
     );
 }
 
-/// An exception that nobody needs would let a name in unseen.
+/// An exception that is no longer needed would let a new name pass unnoticed.
 #[test]
 fn each_exception_is_needed() {
     let sources = sources().expect("sources");

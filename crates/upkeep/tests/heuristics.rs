@@ -4,7 +4,7 @@
 use upkeep::register::{heuristics, page};
 use upkeep::tree::{root, sources};
 
-/// Rooms that judge, given as beginnings of their files' paths.
+/// The rooms whose numbers decide something, by the beginnings of their files' paths.
 const ROOMS: [&str; 7] = [
     "crates/analyze/src/",
     "crates/collect/src/sampling.rs",

@@ -5,14 +5,14 @@ use std::path::Path;
 use upkeep::sketches::{KINDS, lacking};
 use upkeep::tree::{children, root};
 
-/// Where causes are, and what is no cause there.
+/// The folder of the causes, and the folder there that is not one.
 const CAUSES: &str = "crates/analyze/src/causes";
-const NO_CAUSE: &str = "shared";
+const SHARED: &str = "shared";
 
 #[test]
 fn each_cause_has_a_positive_a_near_miss_and_a_clean_sketch() {
     let folders = children(&root().join(CAUSES)).expect("causes");
-    let causes: Vec<_> = folders.iter().filter(|path| path.is_dir() && !path.ends_with(NO_CAUSE)).collect();
+    let causes: Vec<_> = folders.iter().filter(|path| path.is_dir() && !path.ends_with(SHARED)).collect();
     assert!(causes.len() > 20, "{causes:?}");
     let lacking: Vec<String> = causes
         .iter()
@@ -28,7 +28,7 @@ fn each_cause_has_a_positive_a_near_miss_and_a_clean_sketch() {
 }
 
 #[test]
-fn a_cause_without_a_kind_is_told() {
+fn missing_kinds_are_found() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("made_up_cause");
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(folder.join("sketches")).expect("a folder");

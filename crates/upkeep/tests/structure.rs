@@ -5,7 +5,7 @@ use syn::Item;
 use upkeep::imports::{Used, imports};
 use upkeep::tree::{Source, folder_sizes, for_tests, sources};
 
-/// Most source files in a folder: with more, one cannot see them at a glance.
+/// The most source files in a folder: more cannot be taken in at a glance.
 const MOST_FILES: usize = 15;
 
 /// Fails with `help` and what was found, if anything was.
@@ -27,7 +27,7 @@ fn folders_are_small() {
 
 /// Files that import each other in a circle can only be read together.
 #[test]
-fn files_use_each_other_in_no_circle() {
+fn files_do_not_use_each_other_in_a_circle() {
     let sources = sources().expect("sources");
     let imports = imports(&sources);
     let next = |at: usize| {
@@ -53,7 +53,7 @@ fn files_use_each_other_in_no_circle() {
 }
 
 #[test]
-fn a_name_of_a_type_is_there_once_in_a_crate() {
+fn a_crate_has_each_type_name_only_once() {
     let mut names: BTreeMap<(String, String), BTreeSet<String>> = BTreeMap::new();
     for source in sources().expect("sources").iter().filter(|source| !source.is_test) {
         types(&source.file.items, &mut |name| {
@@ -62,18 +62,18 @@ fn a_name_of_a_type_is_there_once_in_a_crate() {
     }
     let twice = names.into_iter().filter(|(_, places)| places.len() > 1);
     let twice = twice.map(|((krate, name), places)| format!("{krate}: {name} in {places:?}")).collect();
-    none(&twice, "Types of one name in a crate: give each the name of what it is");
+    none(&twice, "Several types with one name in a crate: name each after what it is");
 }
 
-fn types(items: &[Item], told: &mut impl FnMut(String)) {
+fn types(items: &[Item], each: &mut impl FnMut(String)) {
     for item in items {
         match item {
-            Item::Struct(item) => told(item.ident.to_string()),
-            Item::Enum(item) => told(item.ident.to_string()),
-            Item::Trait(item) => told(item.ident.to_string()),
-            Item::Type(item) => told(item.ident.to_string()),
+            Item::Struct(item) => each(item.ident.to_string()),
+            Item::Enum(item) => each(item.ident.to_string()),
+            Item::Trait(item) => each(item.ident.to_string()),
+            Item::Type(item) => each(item.ident.to_string()),
             Item::Mod(inner) if !for_tests(&inner.attrs) => {
-                types(inner.content.as_ref().map_or(&[], |(_, items)| items.as_slice()), told);
+                types(inner.content.as_ref().map_or(&[], |(_, items)| items.as_slice()), each);
             }
             _ => {}
         }
@@ -140,7 +140,8 @@ fn rooms_use_only_what_their_header_allows() {
     );
 }
 
-/// The names by which a list of `room` may allow a file: from the crate's root on, or from the folder that both share.
+/// The names under which the list of `room` may allow a file: its path from the crate's root, or from the folder that
+/// both share.
 fn names_of(theirs: &[String], room: &[String]) -> Vec<String> {
     let beside = room.len().saturating_sub(1);
     let from = |start: usize| {
@@ -156,11 +157,11 @@ fn names_of(theirs: &[String], room: &[String]) -> Vec<String> {
 
 /// A list of imports in a single file would only repeat its `use` lines, unchecked: only the folder's list counts.
 #[test]
-fn imports_are_listed_for_folders_alone() {
+fn imports_are_listed_only_for_folders() {
     let listed = sources().expect("sources");
     let listed = listed.iter().filter(|source| !source.is_folder && source.header().contains("May import"));
     none(
         &listed.map(|source| source.path.clone()).collect(),
-        "`May import` stands in lib.rs and mod.rs alone; take it out of",
+        "`May import` belongs only in lib.rs and mod.rs; remove it from",
     );
 }
