@@ -43,7 +43,7 @@ fn preloads() {
     };
     let target = |what: &str| env::var(format!("CARGO_CFG_TARGET_{what}")).unwrap_or_default();
     let arch = target("ARCH");
-    // The libraries link to nothing, so the host's compiler serves every C library of its own kind of machine.
+    // The libraries link to nothing, so the host's compiler can build them for any C library on its own architecture.
     let native = arch == env::consts::ARCH;
     let compiler = match env::var("CC") {
         Ok(compiler) if native => compiler,
@@ -55,7 +55,7 @@ fn preloads() {
         let (source, library) = (format!("preload/{name}.c"), folder.join(format!("{name}.so")));
         let mut command = Command::new(&compiler);
         command.args(["-O2", "-std=c11", "-fPIC", "-shared", "-nostdlib", "-ffreestanding", "-fno-builtin", "-s"]);
-        // Without a name of its own in it, the same sources give the same library.
+        // No build id, so that the same sources give the same library.
         command.args(["-ftls-model=initial-exec", "-Wl,--build-id=none", "-o"]).arg(&library).arg(&source);
         if !command.output().is_ok_and(|output| output.status.success()) {
             missing.push(name);
@@ -65,7 +65,10 @@ fn preloads() {
         }
     }
     if !missing.is_empty() {
-        println!("cargo::warning={compiler} does not make {}: knee will lack these trials", missing.join(", "));
+        println!(
+            "cargo::warning={compiler} failed to build {}: knee will lack the trials that use them",
+            missing.join(", ")
+        );
     }
 }
 

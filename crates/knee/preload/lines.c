@@ -1,6 +1,6 @@
-/* Every allocation is followed by an unused cache line, so that no two of them share one.
+/* Puts an unused cache line behind every allocation, so that no two allocations share a line.
  *
- * glibc only: its allocator goes on to do the work, by the names that it exports for such wrappers (2.2.5 and later).
+ * glibc only: its allocator still does the work, through names that it exports for such wrappers (2.2.5 and later).
  * Aligning each allocation instead would cost more: before 2.38 memalign takes a lock where malloc takes none.
  */
 
@@ -14,7 +14,7 @@ extern void *__libc_realloc(void *at, size_t size);
 extern void *__libc_memalign(size_t alignment, size_t size);
 extern int *__errno_location(void);
 
-/* The size with a line behind it. A size that is too large stays so, and the allocator refuses it. */
+/* The size plus one cache line. If the sum overflows, the size stays as it is, and the allocator refuses it. */
 static size_t padded(size_t size) {
     size_t more;
     return __builtin_add_overflow(size, LINE, &more) ? size : more;

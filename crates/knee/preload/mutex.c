@@ -1,4 +1,4 @@
-/* Ordinary mutexes become adaptive ones: who finds one taken looks again for a while before it sleeps.
+/* Turns ordinary mutexes into adaptive ones: a thread that finds one taken spins for a while before it sleeps.
  *
  * glibc on 64-bit machines: the fifth int of a pthread_mutex_t is its kind (bits/struct_mutex.h since 2.30, the same place
  * before); 0 is PTHREAD_MUTEX_TIMED_NP, the default, and 3 is PTHREAD_MUTEX_ADAPTIVE_NP. Both are unlocked in the same way,
@@ -7,7 +7,7 @@
 
 enum { KIND = 4, ORDINARY = 0, ADAPTIVE = 3 };
 
-/* Weak: a program without threads may come without it in glibc before 2.34. */
+/* Weak: before glibc 2.34 it is in libpthread, which a program without threads may not load. */
 extern int __pthread_mutex_lock(int *mutex) __attribute__((weak));
 
 int pthread_mutex_lock(int *mutex) {

@@ -1,4 +1,4 @@
-/* random, rand and drand48 with a state of their own for each thread, so that no thread waits for another one's number.
+/* random, rand and drand48 with one state per thread, so that no thread waits while another one draws a number.
  *
  * The C library keeps one state for all threads, behind a lock (random(3): glibc since 2.0; drand48(3) without a lock, so
  * that all threads write the same cache line). The first thread to ask gets the same numbers as without this file: glibc's

@@ -63,7 +63,7 @@ fn refused(words: &[String]) -> Option<String> {
 }
 
 #[test]
-fn examples_of_the_help_texts_are_taken() {
+fn examples_in_the_help_texts_parse() {
     fn all(command: &Command, into: &mut Vec<String>) {
         into.extend(command.get_after_help().map(ToString::to_string));
         command.get_subcommands().for_each(|sub| all(sub, into));
@@ -77,13 +77,13 @@ fn examples_of_the_help_texts_are_taken() {
 }
 
 #[test]
-fn commands_in_the_documentation_are_taken() {
+fn commands_in_the_documentation_parse() {
     let mut tried = 0;
     for path in pages() {
         let page = fs::read_to_string(&path).unwrap();
         for words in shown(&page) {
             tried += 1;
-            // In a page without prompts, lines of a sweep's table may also begin with `knee`.
+            // In a page without prompts, a line of a sweep's table that begins with `knee` is tried, too.
             let wrong = refused(&words);
             assert!(wrong.is_none(), "{}: {}", path.display(), wrong.unwrap_or_default());
         }
@@ -113,7 +113,7 @@ fn commands_and_options_that_prose_names_exist() {
                 (command, below) = (sub, below + 1);
             }
             let shown = &found[0];
-            assert!(below > 0 || own[0].starts_with('-'), "{}: {shown} is no command", path.display());
+            assert!(below > 0 || own[0].starts_with('-'), "{}: {shown} is not a command", path.display());
             for option in own.iter().filter_map(|word| word.strip_prefix("--")) {
                 let name = option.split('=').next().unwrap_or(option);
                 let known = command.get_arguments().any(|argument| argument.get_long() == Some(name));

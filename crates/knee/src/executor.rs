@@ -57,7 +57,7 @@ pub(crate) struct Processes {
     serving: Option<ServingPlan>,
     /// One per recording: stacks and names are written only once, to the recording in which they occur first.
     observers: BTreeMap<PathBuf, Observer>,
-    /// What the next observed run needs, made ready while nothing is timed.
+    /// Loads the BPF programs of the next observed run while nothing is timed.
     ahead: Arc<Ahead>,
 }
 
@@ -72,7 +72,7 @@ impl Processes {
         Processes { serving, ..self }
     }
 
-    /// The same executor with what `ahead` has loaded.
+    /// The same executor, which uses the programs that `ahead` has loaded.
     pub(crate) fn loaded(self, ahead: Arc<Ahead>) -> Processes {
         Processes { ahead, ..self }
     }
@@ -92,8 +92,8 @@ impl Executor for Processes {
     fn run(&mut self, request: &RunRequest, to: Outputs<'_>, writer: &mut Writer) -> Result<Finished, Error> {
         let mut env = request.env.clone();
         if request.kind == RunKind::Traced {
-            let around = |name: &str| std::env::var_os(name);
-            env.extend(naming::variables(&request.argv, &request.env, self.collector, around));
+            let inherited = |name: &str| std::env::var_os(name);
+            env.extend(naming::variables(&request.argv, &request.env, self.collector, inherited));
         }
         let processors = self.order.iter().take(request.threads as usize).copied().collect();
         let command = collect::Command { argv: request.argv.clone(), env, cwd: request.folder.clone(), processors };

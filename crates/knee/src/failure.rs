@@ -12,7 +12,7 @@ pub(crate) enum Status {
     Usage = 2,
     /// The program failed at every thread count.
     Target = 3,
-    /// The system forbids it.
+    /// The system does not allow it.
     Permission = 4,
     /// The recording cannot be read.
     Recording = 5,

@@ -1,4 +1,4 @@
-//! `sweep.json`: the cases of a sweep, so that their comparison can be made again.
+//! `sweep.json`: the list of a sweep's cases, from which `knee report` makes their comparison again.
 
 use crate::failure::{Failure, Status};
 use crate::trials::output::SameOutput;
@@ -29,12 +29,12 @@ pub(crate) enum Question {
     Try,
 }
 
-/// What an experiment is about, and what became of its trials beside their runs.
+/// What an experiment is about, and which of its trials have no result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Experiment {
-    /// The cause that the trials are to show.
+    /// The cause that the trials are to confirm or disprove.
     pub(crate) subject: Option<Suspected>,
-    /// What has to stay the same.
+    /// Which part of the output must stay the same for a trial to count.
     pub(crate) same_output: SameOutput,
     /// Trials that were not made.
     pub(crate) not_tried: Vec<NotTried>,
@@ -42,7 +42,7 @@ pub(crate) struct Experiment {
     pub(crate) failed: Vec<NotTried>,
 }
 
-/// The cause of an answer that is tried.
+/// The cause that the trials are about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Suspected {
     /// The recording whose answer named it; none where the user did.
@@ -53,7 +53,7 @@ pub(crate) struct Suspected {
     pub(crate) function: Option<String>,
     /// True if that function is the C library's: then the program surely loads one.
     pub(crate) in_c_library: bool,
-    /// What removing it was foretold to bring.
+    /// What the answer predicted that removing it would bring.
     pub(crate) foretold: Option<String>,
 }
 
@@ -75,7 +75,7 @@ pub(crate) struct Index {
     pub(crate) title: String,
     #[serde(default)]
     pub(crate) question: Question,
-    /// Absent when thread counts were given; false when the program chose its threads by itself.
+    /// Absent when thread counts were given; false when the program chose its number of threads itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) counts: Option<bool>,
     /// Name of the sweep file, when there was one.
@@ -85,7 +85,7 @@ pub(crate) struct Index {
     pub(crate) picture: Picture,
     pub(crate) cases: Vec<Entry>,
     pub(crate) skipped: Vec<Skipped>,
-    /// What the cases are trials of, for that question.
+    /// For trials: what they are about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) experiment: Option<Experiment>,
 }
@@ -142,12 +142,14 @@ pub(crate) fn read(folder: &Path) -> Result<Index, Failure> {
     let version: Version = serde_json::from_slice(&text).map_err(|error| unreadable(error.to_string()))?;
     let major = version.format.split('.').next().and_then(|major| major.parse::<u32>().ok());
     if major != Some(MAJOR) {
-        let newer = "a knee of another release wrote it; read it with that one";
-        return Err(unreadable(format!("its format is {}, this knee reads {MAJOR}.x", version.format)).hint(newer));
+        let newer = "another version of knee wrote it; read it with that one";
+        return Err(
+            unreadable(format!("its format is {}, this version of knee reads {MAJOR}.x", version.format)).hint(newer)
+        );
     }
     let index: Index = serde_json::from_slice(&text).map_err(|error| unreadable(error.to_string()))?;
     match index.cases.iter().find(|case| !is_name(&case.recording)) {
-        Some(case) => Err(unreadable(format!("`{}` is no name of a folder inside it", case.recording))),
+        Some(case) => Err(unreadable(format!("`{}` is not the name of a folder inside it", case.recording))),
         None => Ok(index),
     }
 }
@@ -185,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn it_comes_back_as_it_was_written() {
+    fn an_index_is_read_as_it_was_written() {
         let folder = tempfile::tempdir().unwrap();
         assert!(!is_there(folder.path()));
         write(&index("read"), folder.path()).unwrap();
@@ -195,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_newer_release_added_is_skipped() {
+    fn fields_of_newer_versions_are_skipped() {
         let folder = tempfile::tempdir().unwrap();
         let mut value = serde_json::to_value(index("read")).unwrap();
         value["format"] = "1.7".into();
@@ -205,14 +207,16 @@ mod tests {
     }
 
     #[test]
-    fn hostile_ones_are_refused() {
+    fn hostile_indexes_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         for outside in ["../elsewhere", "/etc", "..", ".", "", "a/b"] {
             write(&index(outside), folder.path()).unwrap();
             let failure = read(folder.path()).unwrap_err();
-            assert!(failure.to_string().contains("no name of a folder"), "{outside}: {failure}");
+            assert!(failure.to_string().contains("not the name of a folder"), "{outside}: {failure}");
         }
-        for (text, part) in [("{", "EOF"), ("{\"format\": \"2.0\"}", "this knee reads 1.x"), ("[]", "invalid")] {
+        for (text, part) in
+            [("{", "EOF"), ("{\"format\": \"2.0\"}", "this version of knee reads 1.x"), ("[]", "invalid")]
+        {
             fs::write(folder.path().join(NAME), text).unwrap();
             let failure = read(folder.path()).unwrap_err();
             assert!(failure.to_string().contains(part) && failure.status == Status::Recording, "{failure}");

@@ -1,4 +1,4 @@
-//! What a sweep has to do: from the command line alone, or from a sweep file with changes by the command line.
+//! What a sweep has to do, from the command line alone, or from a sweep file and the options that override it.
 
 use crate::bounds::{self, Bounds};
 use crate::cli::{Compare, Making, Serve, Sweep, SweepOptions};
@@ -39,7 +39,7 @@ pub(crate) struct Job {
     pub(crate) skipped: Vec<Skipped>,
     pub(crate) picture: Picture,
     pub(crate) threads: Vec<u32>,
-    /// False when the program chooses its threads by itself; then `threads` is the number of processors.
+    /// False when the program chooses its number of threads itself; then `threads` is the number of processors.
     pub(crate) counts: bool,
     /// What `threads` are counts of.
     pub(crate) counted: Counted,
@@ -56,7 +56,7 @@ pub(crate) struct Job {
     pub(crate) serving: Option<ServingPlan>,
     /// Libraries of knee's own that some cases load.
     pub(crate) preloads: Vec<Source>,
-    /// Whether trials are to show if the first cause is one.
+    /// Whether trials follow, to show whether the first cause is really one.
     pub(crate) confirm: bool,
     /// What the cases are trials of.
     pub(crate) experiment: Option<Experiment>,
@@ -75,7 +75,7 @@ pub(crate) fn of_command(command: &[OsString], sweep: &Sweep) -> Result<Job, Fai
     }
     let load = sweep.serve.load.as_deref().map(serving::words).transpose()?;
     if load.is_some() && options.check_noise {
-        return Err(usage("--check-noise does not go with --load".to_owned()));
+        return Err(usage("--check-noise cannot be used with --load".to_owned()));
     }
     let template = Template { argv: command.to_vec(), env: variables(&options.making)?, folder: None, load };
     let program = command.first().cloned().unwrap_or_default();
@@ -100,7 +100,7 @@ pub(crate) fn of_command(command: &[OsString], sweep: &Sweep) -> Result<Job, Fai
     let variant =
         Variant { name: name.to_string_lossy().into_owned(), template, parameters: Vec::new(), expect: Vec::new() };
     let mut amounts = amounts(options, None, None);
-    // A run of a server takes its start and its load: a first look is to stay short.
+    // Each run of a server includes its start and its load, and a quick sweep is to stay short.
     if sweep.serve.load.is_some() && options.making.quick {
         amounts.more = 0;
     }
@@ -128,7 +128,7 @@ pub(crate) fn of_command(command: &[OsString], sweep: &Sweep) -> Result<Job, Fai
         experiment: None,
         build: None,
     }
-    .asked(options)
+    .with_noise_check(options)
 }
 
 /// The sweep of a file. Options of the command line override the file.
@@ -179,7 +179,7 @@ pub(crate) fn of_file(file: &SweepFile, options: &SweepOptions) -> Result<Job, F
         experiment: None,
         build: file.build.clone(),
     }
-    .asked(options)
+    .with_noise_check(options)
 }
 
 /// Two commands in turn. `processors` is the number of processors that the program may use.
@@ -205,7 +205,7 @@ pub(crate) fn of_pair(options: &Compare, processors: u32) -> Result<Job, Failure
     let (timed, warm) = if options.making.quick { (QUICK_PAIRS, 0) } else { (USUAL_PAIRS, 1) };
     let amounts = Amounts {
         timed: options.runs.unwrap_or(timed),
-        // A comparison makes exactly the runs that were asked for.
+        // A comparison makes no runs beyond those that were asked for.
         more: 0,
         warm_up: options.making.warm_up.unwrap_or(warm),
         traced: !options.observing.no_trace,
@@ -268,13 +268,13 @@ pub(crate) fn shown(words: &[OsString]) -> String {
 
 impl Job {
     /// With --check-noise the only case is compared with itself, and nothing is observed.
-    fn asked(mut self, options: &SweepOptions) -> Result<Job, Failure> {
+    fn with_noise_check(mut self, options: &SweepOptions) -> Result<Job, Failure> {
         if !options.check_noise {
             return Ok(self);
         }
         let [only] = self.cases.as_slice() else {
             let failure =
-                usage(format!("--check-noise runs one case against itself, and these are {}", self.cases.len()));
+                usage(format!("--check-noise runs one case against itself, and the sweep has {}", self.cases.len()));
             return Err(failure.hint("choose one with --variant, and one value with --param"));
         };
         let template = only.template.clone();
@@ -408,7 +408,7 @@ fn without_thread_count(program: &str) -> Failure {
 /// The variables that the user sets.
 ///
 /// # Errors
-/// When one is no variable.
+/// When one is not NAME=VALUE.
 pub(crate) fn variables(options: &Making) -> Result<Vec<(OsString, OsString)>, Failure> {
     options.env.iter().map(|text| variable(text)).collect::<Result<_, _>>().map_err(usage)
 }
@@ -416,7 +416,7 @@ pub(crate) fn variables(options: &Making) -> Result<Vec<(OsString, OsString)>, F
 /// The forms of a throughput: the user's, or the common ones.
 ///
 /// # Errors
-/// When the user's is no regular expression.
+/// When the user's form is not a regular expression.
 pub(crate) fn forms(pattern: Option<&str>) -> Result<Forms, Failure> {
     match pattern {
         Some(pattern) => Forms::given(pattern).map_err(|why| usage(format!("--throughput: {why}"))),
@@ -424,7 +424,7 @@ pub(crate) fn forms(pattern: Option<&str>) -> Result<Forms, Failure> {
     }
 }
 
-/// Blocks of a comparison. With 10, the interval extends about as far to each side as the times of single runs spread.
+/// Blocks of a comparison.
 ///
 /// Decides: how many blocks a comparison or a check of the noise has.
 /// From: statistics: the interval then extends about as far to each side as the times of single runs spread.
@@ -458,9 +458,9 @@ fn amounts(options: &SweepOptions, runs: Option<u32>, warm_up: Option<u32>) -> A
         (false, false) => (runs.unwrap_or(5), warm_up.unwrap_or(1)),
     };
     // No further blocks if the user or the file gives a number.
-    let said = options.runs.or(runs).is_some() || options.check_noise;
+    let number_given = options.runs.or(runs).is_some() || options.check_noise;
     let more = match options.making.quick {
-        _ if said => 0,
+        _ if number_given => 0,
         true => QUICK_MORE,
         false => timed,
     };

@@ -33,11 +33,11 @@ impl LabSearch {
     /// Finds the lab.
     ///
     /// # Errors
-    /// When there is none, with what to do.
+    /// When there is none; the hint says what to do.
     pub(crate) fn find(&self) -> Result<LabFolder, Failure> {
         if let Some(given) = &self.given {
             return lab_in(given).ok_or_else(|| {
-                let why = format!("{} is no lab: it holds no {SWEEPS} folder", given.display());
+                let why = format!("{} is not a lab: it has no folder {SWEEPS}", given.display());
                 Failure::new(Status::Usage, why).hint("the lab is the folder `lab` of knee's sources")
             });
         }
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_found_from_anywhere_near() {
+    fn the_lab_is_found_from_folders_around_it() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
         fs::create_dir_all(root.join("src/target/release")).unwrap();
@@ -129,7 +129,7 @@ mod tests {
         let failure = found("away", "nowhere/knee").unwrap_err();
         assert!(failure.hint.unwrap().contains("--lab DIR"));
         let given = LabSearch { given: Some(root.join("away")), current: Some(root.join("src")), executable: None };
-        assert!(given.find().unwrap_err().to_string().contains("is no lab"));
+        assert!(given.find().unwrap_err().to_string().contains("is not a lab"));
     }
 
     #[test]

@@ -1,13 +1,14 @@
 //! knee, the command line: arguments in, an answer and an exit status out.
 //!
 //! Rooms: `bounds` sweeps over processors; `cli` the arguments; `commands` one file per subcommand; `file` sweep files;
-//! `lab` where they are found; `job` what a sweep has to do, `plan` what is to be run; `target` looks for the program;
-//! `index` what a sweep over several cases leaves behind; `sweep` the runs; `throughput` numbers in the program's
-//! output; `trials` what `knee try` changes; `executor` the only way to crate `collect`, `observing` the choice of a
-//! collector; `naming` what is asked of virtual machines; `failure` exit statuses; `gate` when a script wants knee to fail; `mistakes` guesses what was
-//! meant; `ui` the only place that writes to the terminal; `interrupt` Ctrl-C; `quiet` the look at the machine before
-//! the first run; `serving` servers under load; `version` which knee this is; `view` the server of a page; `watch` the
-//! live view. In tests, `examples`: command lines that readers are shown.
+//! `lab` where the lab's are found; `job` what a sweep has to do; `plan` the runs to make; `target` looks for the
+//! program; `index` the list of a sweep's cases; `sweep` makes the runs; `throughput` numbers in the program's output;
+//! `trials` what `knee try` changes; `executor` one run, by crate `collect`; `observing` the choice of a collector;
+//! `naming` variables that make runtimes name their code; `failure` exit statuses; `gate` the conditions under which
+//! knee fails, for scripts; `mistakes` guesses what was meant; `ui` the only place that writes to the terminal;
+//! `interrupt` Ctrl-C; `quiet` the look at the machine before the first run; `serving` servers under load; `version`
+//! which knee this is; `view` the server of a page; `watch` the live view. In tests, `examples`: command lines in the
+//! documentation.
 #![forbid(unsafe_code)]
 
 mod bounds;

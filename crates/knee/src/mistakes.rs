@@ -1,5 +1,5 @@
-//! Typical mistakes of beginners, and what was probably meant: a program without `--`, counts with spaces, a recording
-//! in another place. Clap says what is wrong with the arguments; this file says how to correct it.
+//! Hints for typical mistakes of beginners: a program without `--`, counts with spaces, a recording in another place.
+//! Clap says what is wrong with the arguments; this file says what was probably meant.
 
 use crate::index;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -44,7 +44,7 @@ pub(crate) fn instead(
                 && (kind == ErrorKind::UnknownArgument
                     || own[1..].iter().any(|word| word.contains('/') && !word.contains('=') && is_program(word))) =>
         {
-            Some(format!("the program and its arguments stand behind --, as in {}", example(first)))
+            Some(format!("the program and its arguments go after --, as in {}", example(first)))
         }
         ("sweep" | "record" | "watch" | "compare", ErrorKind::MissingRequiredArgument) => {
             Some(format!("for example: {}", example(first)))
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_stand_behind_two_dashes() {
+    fn programs_go_after_two_dashes() {
         for (arguments, part) in [
             (&["./app", "--threads=4"][..], "knee record -- ./app --threads=4;"),
             (
@@ -144,10 +144,10 @@ mod tests {
             ),
             (&["-t", "1,2", "--", "./app"], "options belong to a command: knee sweep -t 1,2 -- ./app"),
             (&["-t", "1,2", "./app"], "a command comes first, as in knee sweep"),
-            (&["sweep", "-t", "1,2", "./app", "{threads}"], "stand behind --, as in knee sweep"),
-            (&["record", "./app", "--port=1"], "stand behind --, as in knee record"),
+            (&["sweep", "-t", "1,2", "./app", "{threads}"], "go after --, as in knee sweep"),
+            (&["record", "./app", "--port=1"], "go after --, as in knee record"),
             (&["watch", "./app"], "knee watch -p 4711"),
-            (&["sweep", "-t", "1,2", "/bin/app", "--threads={threads}"], "stand behind --"),
+            (&["sweep", "-t", "1,2", "/bin/app", "--threads={threads}"], "go after --"),
             (&["export", "x"], "knee export DIR --to perfetto"),
             (&["compare", "./a", "./b"], "knee compare -- ./old"),
             (&["sweep"], "for example: knee sweep"),
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn recordings_are_named() {
+    fn the_newest_recording_is_named() {
         for arguments in [&["report"][..], &["view"], &["show", "locks"], &["export", "--to", "pprof", "-o", "x"]] {
             assert_eq!(hint(arguments), "the newest recording here is knee-app-1", "{arguments:?}");
         }
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_clap_repairs_is_left_to_it() {
+    fn no_hint_where_clap_has_one() {
         for arguments in
             [&["swep"][..], &["sweep", "--thread", "4"], &["report", "a", "b"], &["--help"], &["explain", "a", "b"]]
         {

@@ -1,10 +1,10 @@
-//! Asks virtual machines and interpreters, in observed runs, to give names to functions made at run time.
+//! Variables that make virtual machines and interpreters, in observed runs, name the functions that they make at run time.
 //!
-//! Only by variables that they read for this purpose: .NET and Python have one that turns it on, Node.js and Mono take options.
-//! Java needs none, nor does Python when its memory is read. Timed runs never get these variables. What the user sets,
-//! for the run or in knee's own environment, is not changed.
+//! .NET and Python have a variable that turns it on; Node.js and Mono have one that takes options. Java needs none, nor
+//! does Python when its memory is read. Timed runs never get these variables. What the user sets, for the run or in
+//! knee's own environment, is not changed.
 //!
-//! Imports nothing of the crate; from `analyze` which programs only start others.
+//! Imports nothing of the crate; from `analyze`, which programs only start others.
 
 use analyze::runtimes::is_launcher;
 use collect::Collector;
@@ -19,7 +19,7 @@ enum Asked {
     DotNet,
     Mono,
     Node,
-    /// With the minor version, if the name of its file tells it.
+    /// With the minor version, if it is in the name of its file.
     Python(Option<u32>),
 }
 
@@ -40,17 +40,17 @@ const ANY: [Asked; 4] = [Asked::DotNet, Asked::Mono, Asked::Python(None), Asked:
 const FIRST_LINE: usize = 256;
 
 /// Additional variables for a run of this command that `collector` observes; `own` are the run's own variables,
-/// `around` looks up a variable of knee's own environment.
+/// `inherited` looks up a variable of knee's own environment.
 pub(crate) fn variables(
     argv: &[OsString],
     own: &[(OsString, OsString)],
     collector: Collector,
-    around: impl Fn(&str) -> Option<OsString>,
+    inherited: impl Fn(&str) -> Option<OsString>,
 ) -> Vec<(OsString, OsString)> {
     let Some(program) = argv.first() else { return Vec::new() };
     let value = |name: &str| {
         let set = own.iter().rev().find(|(own, _)| own == name).map(|(_, value)| value.clone());
-        set.or_else(|| around(name))
+        set.or_else(|| inherited(name))
     };
     let unless_set = |name: &str| match value(name) {
         Some(_) => None,
@@ -76,16 +76,16 @@ pub(crate) fn variables(
         Asked::Mono => option(MONO_OPTIONS, MONO_NAMES, MONO_NAMES),
         Asked::Node => option(NODE_OPTIONS, NODE_NAMES, "--perf-"),
     };
-    asked(program, around("PATH")).into_iter().filter_map(variable).collect()
+    runtimes(program, inherited("PATH")).into_iter().filter_map(variable).collect()
 }
 
 /// The runtimes that a program is or starts, judged by its name, by the file that the name leads to, and by a script's
 /// first line. What a shell script or a launcher will start is unknown: it may be any of them.
-fn asked(program: &OsStr, search_path: Option<OsString>) -> Vec<Asked> {
+fn runtimes(program: &OsStr, search_path: Option<OsString>) -> Vec<Asked> {
     let path = found(program, search_path.as_deref());
     let real = path.as_ref().and_then(|path| path.canonicalize().ok());
     let names = [Some(Path::new(program)), real.as_deref()];
-    // The last match tells most: `python3` leads to `python3.14`.
+    // The last match is the most exact: `python3` leads to `python3.14`.
     let file_names = || names.into_iter().flatten().filter_map(|path| path.file_name()?.to_str());
     if let Some(named) = file_names().filter_map(by_name).next_back() {
         return vec![named];
@@ -113,7 +113,7 @@ fn by_name(name: &str) -> Option<Asked> {
     };
     match name {
         "dotnet" => Some(Asked::DotNet),
-        // Mono can be registered with the kernel as what runs .exe files (binfmt_misc).
+        // Mono can be registered with the kernel as the interpreter of .exe files (binfmt_misc).
         "mono" | "mono-sgen" => Some(Asked::Mono),
         _ if name.ends_with(".exe") => Some(Asked::Mono),
         "node" | "nodejs" => Some(Asked::Node),
@@ -147,7 +147,7 @@ fn first_line(path: &Path) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn told(program: &str, own: &[(&str, &str)], around: &[(&str, &str)]) -> Vec<String> {
+    fn without_bpf(program: &str, own: &[(&str, &str)], around: &[(&str, &str)]) -> Vec<String> {
         observed(Collector::Perf, program, own, around)
     }
 
@@ -160,19 +160,19 @@ mod tests {
 
     #[test]
     fn each_runtime_is_asked_in_its_own_way() {
-        assert_eq!(told("/opt/dotnet/dotnet", &[], &[]), ["COMPlus_PerfMapEnabled=1"]);
-        assert_eq!(told("python3.12", &[], &[]), ["PYTHONPERFSUPPORT=1"]);
-        assert_eq!(told("node", &[], &[]), [format!("NODE_OPTIONS={NODE_NAMES}")]);
-        assert_eq!(told("mono", &[], &[]), ["MONO_ENV_OPTIONS=--jitmap"]);
+        assert_eq!(without_bpf("/opt/dotnet/dotnet", &[], &[]), ["COMPlus_PerfMapEnabled=1"]);
+        assert_eq!(without_bpf("python3.12", &[], &[]), ["PYTHONPERFSUPPORT=1"]);
+        assert_eq!(without_bpf("node", &[], &[]), [format!("NODE_OPTIONS={NODE_NAMES}")]);
+        assert_eq!(without_bpf("mono", &[], &[]), ["MONO_ENV_OPTIONS=--jitmap"]);
         assert_eq!(
-            told("./shop.exe", &[], &[("MONO_ENV_OPTIONS", "--server")]),
+            without_bpf("./shop.exe", &[], &[("MONO_ENV_OPTIONS", "--server")]),
             ["MONO_ENV_OPTIONS=--server --jitmap"]
         );
-        assert!(told("./app", &[], &[]).is_empty() && told("pythonic", &[], &[]).is_empty());
+        assert!(without_bpf("./app", &[], &[]).is_empty() && without_bpf("pythonic", &[], &[]).is_empty());
     }
 
     #[test]
-    fn python_is_not_asked_where_its_memory_is_read() {
+    fn python_gets_no_variable_where_its_memory_is_read() {
         assert!(observed(Collector::Bpf, "python3.12", &[], &[]).is_empty());
         assert!(observed(Collector::Bpf, "no-such-folder/python3", &[], &[]).is_empty(), "any version that is known");
         assert_eq!(observed(Collector::Bpf, "python3.14", &[], &[]), ["PYTHONPERFSUPPORT=1"]);
@@ -180,12 +180,12 @@ mod tests {
     }
 
     #[test]
-    fn what_the_user_sets_stays() {
-        assert!(told("dotnet", &[("DOTNET_PerfMapEnabled", "0")], &[]).is_empty());
-        assert!(told("python3", &[], &[("PYTHONPERFSUPPORT", "0")]).is_empty());
-        let kept = told("node", &[], &[("NODE_OPTIONS", "--max-old-space-size=512")]);
+    fn variables_that_the_user_sets_are_kept() {
+        assert!(without_bpf("dotnet", &[("DOTNET_PerfMapEnabled", "0")], &[]).is_empty());
+        assert!(without_bpf("python3", &[], &[("PYTHONPERFSUPPORT", "0")]).is_empty());
+        let kept = without_bpf("node", &[], &[("NODE_OPTIONS", "--max-old-space-size=512")]);
         assert_eq!(kept, [format!("NODE_OPTIONS=--max-old-space-size=512 {NODE_NAMES}")]);
-        assert!(told("node", &[("NODE_OPTIONS", "--perf-prof")], &[]).is_empty());
+        assert!(without_bpf("node", &[("NODE_OPTIONS", "--perf-prof")], &[]).is_empty());
     }
 
     #[test]
@@ -196,22 +196,22 @@ mod tests {
             std::fs::write(&path, text).unwrap();
             path.to_string_lossy().into_owned()
         };
-        assert_eq!(told(&write("tool", "#!/usr/bin/env node\n"), &[], &[]).len(), 1);
-        assert_eq!(told(&write("job", "#!/usr/bin/python3 -u\n"), &[], &[]), ["PYTHONPERFSUPPORT=1"]);
+        assert_eq!(without_bpf(&write("tool", "#!/usr/bin/env node\n"), &[], &[]).len(), 1);
+        assert_eq!(without_bpf(&write("job", "#!/usr/bin/python3 -u\n"), &[], &[]), ["PYTHONPERFSUPPORT=1"]);
         let any = [
             "COMPlus_PerfMapEnabled=1".to_owned(),
             "MONO_ENV_OPTIONS=--jitmap".to_owned(),
             "PYTHONPERFSUPPORT=1".to_owned(),
             format!("NODE_OPTIONS={NODE_NAMES}"),
         ];
-        assert_eq!(told(&write("start", "#!/bin/sh\nexec node x\n"), &[], &[]), any);
-        assert_eq!(told("timeout", &[], &[]), any);
-        assert!(told(&write("other", "#!/usr/bin/perl\n"), &[], &[]).is_empty());
+        assert_eq!(without_bpf(&write("start", "#!/bin/sh\nexec node x\n"), &[], &[]), any);
+        assert_eq!(without_bpf("timeout", &[], &[]), any);
+        assert!(without_bpf(&write("other", "#!/usr/bin/perl\n"), &[], &[]).is_empty());
         let app = write("Shop", "\u{7f}ELF");
-        assert!(told(&app, &[], &[]).is_empty());
+        assert!(without_bpf(&app, &[], &[]).is_empty());
         write("Shop.runtimeconfig.json", "{}");
-        assert_eq!(told(&app, &[], &[]), ["COMPlus_PerfMapEnabled=1"]);
-        let found = told("job", &[], &[("PATH", &folder.path().to_string_lossy())]);
+        assert_eq!(without_bpf(&app, &[], &[]), ["COMPlus_PerfMapEnabled=1"]);
+        let found = without_bpf("job", &[], &[("PATH", &folder.path().to_string_lossy())]);
         assert_eq!(found, ["PYTHONPERFSUPPORT=1"]);
     }
 }

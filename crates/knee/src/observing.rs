@@ -11,7 +11,7 @@ pub(crate) enum Wanted {
     Best,
     /// The user asks for it.
     This(Collector),
-    /// The one that can observe a program that runs already.
+    /// The only one that can observe a program that runs already.
     ForRunning,
 }
 
@@ -22,8 +22,8 @@ impl Wanted {
     }
 }
 
-/// Chooses, and notes in the capabilities what was chosen and what it cannot tell. None when nothing can be observed.
-/// `lacked`: whether knee lacked descriptors when it tried what works.
+/// Chooses a collector, and notes in the capabilities which one and what it cannot see. None when nothing can be
+/// observed. `lacked`: whether knee ran out of file descriptors when it tried what works.
 ///
 /// # Errors
 /// When the collector that was asked for does not work here.
@@ -56,7 +56,7 @@ pub(crate) fn choose(
     Ok(chosen)
 }
 
-/// The failure of a command that cannot do without observing.
+/// The failure of a command that is useless without observing.
 pub(crate) fn nothing_works(lacked: bool, capabilities: &[Capability]) -> Failure {
     let found = capabilities.iter().find(|c| c.what == Collector::Bpf.capability());
     let why = found.map_or("eBPF is not available", |c| c.why.as_str());
@@ -67,7 +67,7 @@ pub(crate) fn nothing_works(lacked: bool, capabilities: &[Capability]) -> Failur
 
 const DOCTOR: &str = "`knee doctor` says what this machine lacks";
 
-/// That of a missing right, unless what was missing was not a right.
+/// The exit status: that of a missing right, unless only file descriptors were missing.
 fn status(lacked: bool) -> Status {
     if lacked { Status::Internal } else { Status::Permission }
 }
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn asking_for_what_does_not_work_says_why_and_what_to_do() {
+    fn a_collector_that_does_not_work_is_refused_with_why_and_what_to_do() {
         let refused = |wanted, lacked| choose(wanted, lacked, &mut capabilities(false)).unwrap_err();
         let failure = refused(Wanted::This(Collector::Bpf), false);
         let text = format!("{failure:?}");
@@ -106,7 +106,7 @@ mod tests {
         assert_eq!(failure.status, Status::Permission);
     }
 
-    /// A user who asks for a process has not asked for a collector.
+    /// The user named a process, not a collector, so the message must not blame --collector.
     #[test]
     fn a_running_program_needs_ebpf_and_no_option_is_blamed() {
         let mut without = capabilities(false);
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn lacking_descriptors_is_no_matter_of_rights() {
+    fn a_lack_of_descriptors_is_not_reported_as_a_missing_right() {
         for wanted in [Wanted::This(Collector::Bpf), Wanted::ForRunning] {
             assert_eq!(choose(wanted, true, &mut capabilities(false)).unwrap_err().status, Status::Internal);
         }

@@ -1,4 +1,4 @@
-//! Before the first run: is the machine quiet? If not, who is busy, and how long should knee wait?
+//! Before the first run: is the machine quiet? If not, which programs are busy, and how long should knee wait?
 
 use analyze::disturbance::beyond;
 use collect::Stop;
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_waited_until_others_are_done_or_the_patience_is() {
+    fn knee_waits_until_others_are_done_or_its_patience_is_over() {
         assert_eq!(waits(60, &[0.5, 0.4, 0.01]), (Quietness::Quiet, 2));
         assert_eq!(waits(2, &[0.5, 0.4, 0.3, 0.0]), (Quietness::Busy(busy(0.3)), 2));
         assert_eq!(waits(0, &[0.5, 0.0]), (Quietness::Busy(busy(0.5)), 0));
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_busy_is_told() {
+    fn busy_programs_are_named() {
         assert_eq!(words(&busy(0.4)), "other programs take 40 % of the processors (cc1plus 30 %, make 10 %)");
         assert_eq!(words(&Busy { share: 0.4, by: Vec::new() }), "other programs take 40 % of the processors");
     }

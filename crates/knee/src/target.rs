@@ -8,7 +8,7 @@ use std::io::{ErrorKind, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// In a folder with more entries no similar name is searched.
+/// In a folder with more entries than this, no similar name is looked for.
 const MOST_ENTRIES: usize = 2_000;
 
 /// Checks that the program can be found and executed as execvp(3) would, in the folder where it is to run.
@@ -52,7 +52,7 @@ pub(crate) fn check(program: &OsStr, folder: Option<&Path>, search_path: Option<
     })
 }
 
-const WORDS: &str = "write the program and each argument as words of their own behind --";
+const WORDS: &str = "write the program and each argument as separate words after --";
 
 /// Refuses a program of another architecture: the C library would give its bytes to a shell.
 fn runs_here(path: &Path) -> Result<(), Failure> {
@@ -67,14 +67,14 @@ fn runs_here(path: &Path) -> Result<(), Failure> {
     Err(Failure::new(Status::Target, what).hint(format!("build it for {here}, or run knee where it was built for")))
 }
 
-/// Architectures of programs (e_machine of elf(5)), as far as they are named.
+/// Architectures of programs (e_machine of elf(5)) that messages name.
 const ARCHITECTURES: [(u16, &str); 7] =
     [(3, "x86"), (21, "ppc64"), (22, "s390x"), (40, "arm"), (62, "x86_64"), (183, "aarch64"), (243, "riscv64")];
 
-/// What this machine runs: its own architecture, and the one of 32 bits before it.
+/// Architectures that this machine runs: its own, and the 32-bit one that came before it.
 const NATIVE: &[u16] = if cfg!(target_arch = "x86_64") { &[3, 62] } else { &[40, 183] };
 
-/// Where programs are registered that run those of other architectures (binfmt_misc).
+/// Where emulators for programs of other architectures are registered (binfmt_misc).
 const EMULATORS: &str = "/proc/sys/fs/binfmt_misc";
 
 fn emulates(folder: &Path) -> bool {
@@ -82,14 +82,14 @@ fn emulates(folder: &Path) -> bool {
     entries.map(|entry| entry.file_name()).any(|name| name != "register" && name != "status")
 }
 
-/// What tells the kind of a program; none where it may not be read.
+/// The beginning of a program, which shows its kind; none where it may not be read.
 fn first_bytes(path: &Path) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path).ok()?.take(256).read_to_end(&mut bytes).ok()?;
     Some(bytes)
 }
 
-/// The architecture of an ELF file: e_machine, in the order of bytes that e_ident names.
+/// The architecture of an ELF file: e_machine, in the byte order that e_ident names.
 fn machine(bytes: &[u8]) -> Option<u16> {
     let pair = bytes.get(18..20)?.try_into().ok()?;
     match (bytes.starts_with(b"\x7fELF"), bytes[5]) {
@@ -99,7 +99,7 @@ fn machine(bytes: &[u8]) -> Option<u16> {
     }
 }
 
-/// What to do about a program that is there and cannot be executed. `user`: whom it runs as, behind sudo.
+/// What to do about a program that exists but cannot be executed. `user`: whom it runs as, under sudo.
 pub(crate) fn not_started(program: &Path, why: ErrorKind, user: Option<&str>) -> Option<String> {
     let shown = program.display();
     let bytes = first_bytes(program).unwrap_or_default();
@@ -109,12 +109,12 @@ pub(crate) fn not_started(program: &Path, why: ErrorKind, user: Option<&str>) ->
     });
     match (why, interpreter) {
         (ErrorKind::NotFound, Some(interpreter)) => {
-            Some(format!("{shown} is there; {interpreter}, which its #! line names, is not"))
+            Some(format!("{shown} exists, but {interpreter}, which its #! line names, does not"))
         }
-        (ErrorKind::NotFound, None) => Some(format!("{shown} is there; the loader that it needs is not")),
+        (ErrorKind::NotFound, None) => Some(format!("{shown} exists, but the loader that it needs does not")),
         (ErrorKind::PermissionDenied, _) => Some(match user {
             Some(user) => format!(
-                "behind sudo the program runs as {user}, who may not execute it, or may not enter a folder of its path"
+                "under sudo the program runs as {user}, who may not execute it, or may not enter a folder of its path"
             ),
             None => format!("`namei -l {shown}` shows who may execute it and enter the folders of its path"),
         }),
@@ -156,13 +156,13 @@ fn is_executable(path: &Path) -> bool {
 mod tests {
     use super::*;
 
-    fn told(program: &str, search_path: Option<&OsStr>) -> (String, String) {
+    fn refusal(program: &str, search_path: Option<&OsStr>) -> (String, String) {
         let failure = check(OsStr::new(program), None, search_path).unwrap_err();
         (failure.to_string(), failure.hint.unwrap_or_default())
     }
 
     #[test]
-    fn what_can_be_started_passes() {
+    fn programs_that_can_be_started_pass() {
         assert!(check(OsStr::new("/bin/sh"), None, None).is_ok());
         assert!(check(OsStr::new("./sh"), Some(Path::new("/bin")), None).is_ok());
         assert!(check(OsStr::new("sh"), None, Some(OsStr::new("/nowhere:/bin"))).is_ok());
@@ -174,27 +174,27 @@ mod tests {
         let file = folder.path().join("data");
         std::fs::write(&file, "").unwrap();
         let name = file.to_str().unwrap();
-        let (what, hint) = told(name, None);
+        let (what, hint) = refusal(name, None);
         assert!(what.contains("not executable") && hint.starts_with("chmod +x"));
-        assert!(told(folder.path().to_str().unwrap(), None).0.contains("folder"));
-        assert!(told("./missing", None).0.contains("No such file"));
-        assert!(told("missing", Some(OsStr::new("/bin"))).0.contains("cannot find the program missing"));
+        assert!(refusal(folder.path().to_str().unwrap(), None).0.contains("folder"));
+        assert!(refusal("./missing", None).0.contains("No such file"));
+        assert!(refusal("missing", Some(OsStr::new("/bin"))).0.contains("cannot find the program missing"));
         // Tests run in the crate's folder, which has a Cargo.toml.
-        assert_eq!(told("Cargo.toml", Some(OsStr::new("/bin"))).1, "the one in this folder is ./Cargo.toml");
-        assert!(told("./a --b", Some(OsStr::new("/bin"))).0.contains("./a --b"));
-        assert_eq!(told("/bin/sh -c true", None).1, WORDS);
+        assert_eq!(refusal("Cargo.toml", Some(OsStr::new("/bin"))).1, "the one in this folder is ./Cargo.toml");
+        assert!(refusal("./a --b", Some(OsStr::new("/bin"))).0.contains("./a --b"));
+        assert_eq!(refusal("/bin/sh -c true", None).1, WORDS);
         let near = folder.path().join("workers");
         std::fs::write(&near, "").unwrap();
         std::fs::set_permissions(&near, std::fs::Permissions::from_mode(0o755)).unwrap();
         let mistyped = folder.path().join("wokers");
-        assert_eq!(told(mistyped.to_str().unwrap(), None).1, format!("did you mean {}?", near.display()));
-        assert!(told(folder.path().join("build/app").to_str().unwrap(), None).1.starts_with("there is no folder"));
-        assert!(told("missing", None).1.contains("PATH"));
-        assert!(told("a --b", Some(OsStr::new("/bin"))).1.contains("words of their own"));
+        assert_eq!(refusal(mistyped.to_str().unwrap(), None).1, format!("did you mean {}?", near.display()));
+        assert!(refusal(folder.path().join("build/app").to_str().unwrap(), None).1.starts_with("there is no folder"));
+        assert!(refusal("missing", None).1.contains("PATH"));
+        assert!(refusal("a --b", Some(OsStr::new("/bin"))).1.contains("separate words"));
     }
 
     #[test]
-    fn a_program_of_another_architecture_is_refused_by_its_name() {
+    fn a_program_of_another_architecture_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("app");
         let elf = |order: u8, machine: [u8; 2]| {
@@ -209,7 +209,7 @@ mod tests {
         std::fs::write(&file, elf(2, [0, 22])).unwrap();
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
         if !emulates(Path::new(EMULATORS)) {
-            let (what, hint) = told(file.to_str().unwrap(), None);
+            let (what, hint) = refusal(file.to_str().unwrap(), None);
             assert!(what.contains("is a program for s390x") && hint.starts_with("build it for"), "{what} {hint}");
         }
         assert!(!emulates(&folder.path().join("none")) && emulates(folder.path()));

@@ -1,4 +1,4 @@
-//! The terminal: the only place that writes to standard output and standard error, and knows what they are.
+//! The only place that writes to standard output and standard error, and looks at whether they are terminals.
 
 use crate::failure::{Failure, Status};
 use crate::mistakes;
@@ -11,10 +11,10 @@ use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Width without a terminal and without COLUMNS: every device can show it.
+/// Columns, without a terminal and without COLUMNS: every device can show them.
 const USUAL_WIDTH: usize = 80;
 
-/// Writes to standard output. A reader that has gone (`knee … | head`) is no failure.
+/// Writes to standard output. A reader that is gone (`knee … | head`) is not an error.
 pub(crate) fn out(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> anyhow::Result<()> {
     let mut stdout = io::BufWriter::new(io::stdout().lock());
     match write(&mut stdout).and_then(|()| stdout.flush()) {
@@ -23,7 +23,7 @@ pub(crate) fn out(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> anyho
     }
 }
 
-/// A line on standard error. If that fails, nobody can be told.
+/// Prints a line on standard error. If that fails, there is nowhere to report it.
 pub(crate) fn say(line: &str) {
     let _ = writeln!(io::stderr().lock(), "{line}");
 }
@@ -63,7 +63,7 @@ pub(crate) fn done(result: anyhow::Result<Code>) -> ExitCode {
 /// Ends the program when clap refused the arguments or the user asked for help: prints clap's message and how to
 /// correct it. `may_look`: whether nearby folders may be searched for a correction.
 pub(crate) fn refused(error: &clap::Error, may_look: bool) -> ExitCode {
-    // If that fails, nobody can be told.
+    // If that fails, there is nowhere to report it.
     let _ = error.print();
     let status = ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(Status::Usage as u8));
     if !may_look {
@@ -89,7 +89,7 @@ pub(crate) const INTERRUPTED: Code = Code(Status::Interrupted as u8);
 
 /// The condition that a script asked about is true.
 pub(crate) const BARRED: Code = Code(1);
-/// It cannot be told, and the script asked for this status.
+/// It cannot be told whether the condition is true, and the script asked for this status.
 pub(crate) const UNSURE: Code = Code(6);
 
 /// How text for standard output should look.
@@ -106,7 +106,7 @@ pub(crate) fn style() -> Style {
     }
 }
 
-/// Whether a person watches the progress.
+/// Whether somebody can watch the progress on a terminal.
 pub(crate) fn watched() -> bool {
     io::stderr().is_terminal() && env::var("TERM").as_deref() != Ok("dumb")
 }
@@ -128,7 +128,7 @@ fn colour(terminal: bool, variable: impl Fn(&str) -> Option<String>) -> bool {
     terminal && set("CLICOLOR").as_deref() != Some("0") && set("TERM").as_deref() != Some("dumb")
 }
 
-/// Locale variables in the order of setlocale(3). None is set in a bare container, whose terminal is outside and
+/// Locale variables in the order of setlocale(3). In a bare container none is set, but its terminal is outside, and
 /// modern.
 fn unicode(variable: impl Fn(&str) -> Option<String>) -> bool {
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(|n| variable(n).filter(|v| !v.is_empty()));

@@ -1,4 +1,4 @@
-//! Which version this is: `build.rs` says from which sources.
+//! Which version of knee this is. `build.rs` finds out which sources it is built from.
 
 /// The release.
 pub(crate) const RELEASE: &str = env!("CARGO_PKG_VERSION");
@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_says_what_is_known() {
+    fn commit_and_date_are_shown_if_known() {
         assert_eq!(describe("1.2.3", Some("v1.2.3-4-gabc"), Some("2026-11-21")), "1.2.3 (v1.2.3-4-gabc, 2026-11-21)");
         assert_eq!(describe("1.2.3", None, Some("2026-11-21")), "1.2.3 (2026-11-21)");
         assert_eq!(describe("1.2.3", Some("abc"), None), "1.2.3 (abc)");
@@ -40,7 +40,7 @@ mod tests {
     }
 
     #[test]
-    fn days_are_those_of_utc() {
+    fn days_are_in_utc() {
         assert_eq!(day("1763683199").as_deref(), Some("2025-11-20"));
         assert_eq!(day("1763683200\n").as_deref(), Some("2025-11-21"));
         for wrong in ["", "yesterday", "99999999999999999"] {

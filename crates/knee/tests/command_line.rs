@@ -39,7 +39,7 @@ fn help_texts() {
 
 /// A file or a pipe has no right edge, unless COLUMNS says so.
 #[test]
-fn what_is_no_terminal_gets_whole_texts_or_as_many_columns_as_it_asks_for() {
+fn files_and_pipes_get_whole_texts_unless_columns_is_set() {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
     for arguments in [&["report", "birthday"][..], &["show", "functions", "birthday"], &["show", "waits", "pagesum"]] {
         let printed = |columns: Option<&str>| {
@@ -81,7 +81,7 @@ fn usage_errors() {
         (&["swep"], "'sweep'"),
         (&["./app", "--threads=4"], "hint: one run of ./app: knee record -- ./app --threads=4"),
         (&["sweep", "-t", "1", "2", "--", "true", "{threads}"], "hint: thread counts are one word"),
-        (&["record", "./app", "4"], "hint: the program and its arguments stand behind --"),
+        (&["record", "./app", "4"], "hint: the program and its arguments go after --"),
         (&["report"], "hint: knee sweep and knee record make recordings"),
         (&["explain", "gremlins"], "no cause `gremlins`"),
         (&["explain", "quota"], "did you mean cpu-quota?"),
@@ -206,8 +206,8 @@ fn a_sweep_over_processors_keeps_the_program_to_them() {
     let before = ["--env", "GOMAXPROCS=3", "--format", "json", "--"];
     let output = knee(folder.path(), &[&["sweep"], &options[..], &before, &command].concat());
     assert!(output.status.success(), "{}", text(&output.stderr));
-    let told = std::fs::read_to_string(folder.path().join("out/output/run-000.out")).unwrap();
-    assert_eq!(told, "2\n1 1 3\n");
+    let printed = std::fs::read_to_string(folder.path().join("out/output/run-000.out")).unwrap();
+    assert_eq!(printed, "2\n1 1 3\n");
     let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&answer["counted"], &answer["curve"][0]["processors"]), (&"processors".into(), &1.into()));
     assert_eq!(answer["curve"][0]["threads"], 1);
@@ -219,7 +219,7 @@ fn a_sweep_over_processors_keeps_the_program_to_them() {
 }
 
 #[test]
-fn a_script_gets_a_status_for_what_it_asked_about() {
+fn a_condition_for_failing_decides_the_exit_status() {
     let folder = tempfile::tempdir().unwrap();
     let status = |name: &str, condition: &str| {
         let options = ["--fail-if", condition, "--fail-if-unsure", "-o", name, "--no-trace", "-q"];
@@ -237,18 +237,18 @@ fn a_script_gets_a_status_for_what_it_asked_about() {
 }
 
 #[test]
-fn a_program_alone_is_swept_over_all_processors() {
+fn a_program_without_options_is_swept_over_all_processors() {
     let folder = tempfile::tempdir().unwrap();
     let several = std::thread::available_parallelism().map_or(1, usize::from) > 1;
     let output = knee(folder.path(), &["--", "false"]);
-    // It is started; what it does is not knee's concern.
+    // `false` is started, and fails.
     assert_eq!(output.status.code(), Some(if several { 3 } else { 2 }), "{}", text(&output.stderr));
     let why = if several { "failed at every processor count" } else { "may use one processor" };
     assert!(text(&output.stderr).contains(why), "{}", text(&output.stderr));
 }
 
 #[test]
-fn a_sweep_over_a_parameter_has_a_page_that_leads_to_those_of_its_cases() {
+fn the_page_of_a_sweep_over_a_parameter_links_to_those_of_its_cases() {
     let folder = tempfile::tempdir().unwrap();
     let arguments = ["--no-trace", "-q", "--param", "n=10,20", "-o", "out", "--", "sh", "-c"];
     let script = ["echo rate: $1$2 ops/s", "x", "{threads}", "{n}"];
@@ -283,7 +283,7 @@ fn causes_are_explained() {
 }
 
 #[test]
-fn ctrl_c_reports_what_is_there() {
+fn after_ctrl_c_the_runs_so_far_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     // Rows appear when the first block is complete, so a run of the second block sends the Ctrl-C.
     let script = "test -d out/runs && { kill -INT $PPID; sleep 5; }; true";

@@ -76,7 +76,7 @@ fn fails(output: &Output, why: &str) {
 }
 
 #[test]
-fn a_run_is_its_load_s() {
+fn a_run_lasts_as_long_as_its_load() {
     let place = Place::new();
     let answer = answer(&place.sweep(ASK, &["--ready", "^serving$"], SERVE));
     assert_eq!(answer["throughput"]["unit"], "requests/s");
@@ -109,7 +109,7 @@ fn a_server_that_never_listens_is_given_up() {
 }
 
 #[test]
-fn a_server_that_ends_is_told_with_the_moment() {
+fn a_server_that_ends_is_reported_with_the_moment() {
     let place = Place::new();
     fails(
         &place.sweep(ASK, &[], &["sh", "-c", "exit 7", "{threads}"]),
@@ -121,7 +121,7 @@ fn a_server_that_ends_is_told_with_the_moment() {
 }
 
 #[test]
-fn a_load_that_fails_or_says_nothing_is_told() {
+fn a_load_that_fails_or_prints_no_throughput_is_reported() {
     for (load, why) in [
         ("false", "the load: exit status 1"),
         ("true", "the load printed no throughput that knee knows; --throughput"),
@@ -132,7 +132,7 @@ fn a_load_that_fails_or_says_nothing_is_told() {
 }
 
 #[test]
-fn a_server_that_ignores_sigterm_is_killed_and_that_is_said() {
+fn a_server_that_ignores_sigterm_is_killed_with_a_warning() {
     let place = Place::new();
     let server = [SERVE, &["deaf"]].concat();
     let answer = answer(&place.sweep(ASK, &["--stop-within", "100ms", "--no-trace"], &server));
@@ -143,14 +143,14 @@ fn a_server_that_ignores_sigterm_is_killed_and_that_is_said() {
 
 /// A shell that starts the server and waits for it, and a server in a session of its own.
 #[test]
-fn what_a_server_starts_is_ended_with_it() {
+fn processes_that_a_server_starts_are_ended_with_it() {
     let place = Place::new();
     let script = "./served serve other 1 1 & setsid ./served serve socket $1 2000 & wait";
     answer(&place.sweep(ASK, &["--ready", "serving", "--no-trace"], &["sh", "-c", script, "sh", "{threads}"]));
 }
 
 #[test]
-fn a_port_of_somebody_else_is_refused() {
+fn a_port_that_is_taken_is_refused() {
     let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = format!("port:{}", other.local_addr().unwrap().port());
     fails(&Place::new().sweep(ASK, &["--ready", &port], SERVE), "listens at port");
@@ -181,8 +181,8 @@ fn options_that_make_no_sense_are_refused_before_anything_runs() {
     for (load, options, why) in [
         ("./nowhere", &[][..], "cannot start ./nowhere"),
         ("wrk 'x", &[], "a quote is not closed"),
-        (ASK, &["--load-processors", "60000"], "processor 60000 is none"),
-        (ASK, &["--ready", "https://x"], "http:// alone"),
+        (ASK, &["--load-processors", "60000"], "a program may not use processor 60000"),
+        (ASK, &["--ready", "https://x"], "only by http://"),
         (ASK, &["--param", "clients=1,2"], "used nowhere"),
     ] {
         let output = place.knee(load, options, SERVE).output().unwrap();

@@ -43,7 +43,7 @@ fn trial<'a>(answer: &'a Value, id: &str) -> &'a Value {
 const USUAL: &[&str] = &["try", "--no-wait", "-o", "out", "--format", "json", "--warm-up", "0"];
 
 #[test]
-fn a_setting_that_helps_is_told_with_the_lines_that_keep_it() {
+fn a_setting_that_helps_is_shown_with_the_lines_that_keep_it() {
     let folder = tempfile::tempdir().unwrap();
     script(folder.path(), "[ \"$GLIBC_TUNABLES\" ] && speed=1500");
     let output = knee(folder.path(), &[USUAL, &["--trial", "huge-pages", "--", "./job"]].concat());
@@ -82,7 +82,7 @@ fn the_same_program_is_neither_faster_nor_slower() {
 }
 
 #[test]
-fn what_fails_or_prints_something_else_is_no_success() {
+fn a_trial_that_fails_or_prints_something_else_does_not_count() {
     let folder = tempfile::tempdir().unwrap();
     script(folder.path(), "[ \"$GLIBC_TUNABLES\" ] && exit 3");
     let arguments = [USUAL, &["--trial", "huge-pages", "--trial", "nothing", "--", "./job"]].concat();
@@ -106,21 +106,21 @@ fn what_fails_or_prints_something_else_is_no_success() {
 }
 
 #[test]
-fn mistakes_are_told_before_anything_runs() {
+fn mistakes_are_refused_before_anything_runs() {
     let folder = tempfile::tempdir().unwrap();
     script(folder.path(), ":");
-    let told = |arguments: &[&str], part: &str| {
+    let refused = |arguments: &[&str], part: &str| {
         let output = knee(folder.path(), arguments);
-        let says = text(&output.stderr);
-        assert!(output.status.code() == Some(2) && says.contains(part), "{arguments:?}: {says}");
+        let errors = text(&output.stderr);
+        assert!(output.status.code() == Some(2) && errors.contains(part), "{arguments:?}: {errors}");
     };
-    told(&["try", "-t", "2", "--", "./job"], "does not occur in the command");
-    told(&["try", "--", "./job", "{threads}"], "the thread count is missing");
-    told(&["try", "--trial", "tcmaloc", "--", "./job"], "did you mean tcmalloc?");
-    told(&["try", "--trial", "go-gc", "--", "./job"], "it is no Go program");
-    told(&["try", "--suspect", "alocator", "--", "./job"], "did you mean allocator?");
-    told(&["try", "--suspect", "serial-phase", "--", "./job"], "only a change of the program shows it");
-    told(&["try"], "Usage: knee try");
+    refused(&["try", "-t", "2", "--", "./job"], "does not occur in the command");
+    refused(&["try", "--", "./job", "{threads}"], "the thread count is missing");
+    refused(&["try", "--trial", "tcmaloc", "--", "./job"], "did you mean tcmalloc?");
+    refused(&["try", "--trial", "go-gc", "--", "./job"], "it is not a Go program");
+    refused(&["try", "--suspect", "alocator", "--", "./job"], "did you mean allocator?");
+    refused(&["try", "--suspect", "serial-phase", "--", "./job"], "only a change of the program shows it");
+    refused(&["try"], "Usage: knee try");
     let missing = knee(folder.path(), &["try", "--", "./missing"]);
     assert_eq!(missing.status.code(), Some(3), "{}", text(&missing.stderr));
     let names: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
@@ -145,7 +145,7 @@ fn a_cause_that_the_user_suspects_is_tried() {
 
 /// A recording's program is run where it ran, with its variables.
 #[test]
-fn a_recording_s_program_is_run_as_it_was() {
+fn the_program_of_a_recording_is_run_as_it_was() {
     let folder = tempfile::tempdir().unwrap();
     let there = folder.path().join("there");
     fs::create_dir(&there).unwrap();
@@ -237,7 +237,7 @@ fn ctrl_c_leaves_no_process_and_no_library_behind() {
     assert_eq!(with_library_of(&at), 0);
 }
 
-/// The libraries of knee's own do what their trials say, and nothing else.
+/// knee's own libraries do what their trials say, and nothing else.
 #[test]
 fn the_preloaded_libraries_do_what_they_say() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! A sweep over processors: the counts it makes, where the program runs at each count, what else the program is told,
-//! and what the reader must know.
+//! A sweep over processors: its counts, the processors that the program may use at each count, the variables that tell
+//! the program its count, and notes for the reader.
 //!
 //! Affinity keeps the program to its processors; most runtimes look at it when they choose their number of threads.
 //! `variables` is for the runtimes that do not.
@@ -18,7 +18,7 @@ use std::ffi::OsString;
 pub(crate) struct Bounds {
     /// The counts, in the order of the command line.
     pub(crate) counts: Vec<u32>,
-    /// The processors: a count of n takes the first n.
+    /// The numbers of the processors: at a count of n the program uses the first n.
     pub(crate) order: Vec<u32>,
     /// The command, with the variables that tell the program its number of processors.
     pub(crate) template: Template,
@@ -26,8 +26,8 @@ pub(crate) struct Bounds {
     pub(crate) notes: Vec<String>,
 }
 
-/// The sweep of a command over the counts of processors in `asked`, or over 1, 2, 4, ... up to all of `order`. `around`
-/// looks up a variable of knee's own environment.
+/// The sweep of a command over the counts of processors in `asked`, or over 1, 2, 4, ... up to all of `order`.
+/// `inherited` looks up a variable of knee's own environment.
 ///
 /// # Errors
 /// When there are not enough processors, or the command is meant for a sweep over threads.
@@ -36,7 +36,7 @@ pub(crate) fn from_command(
     parameters: &[Parameter],
     asked: Option<&[u32]>,
     order: Vec<u32>,
-    around: impl Fn(&str) -> Option<OsString>,
+    inherited: impl Fn(&str) -> Option<OsString>,
 ) -> Result<Bounds, Failure> {
     let program = template.argv.first().cloned().unwrap_or_default();
     let program = program.to_string_lossy();
@@ -70,10 +70,10 @@ pub(crate) fn from_command(
     }
     let value = |name: &str| {
         let given = template.env.iter().rev().find(|(own, _)| own == name).map(|(_, value)| value.clone());
-        given.or_else(|| around(name))
+        given.or_else(|| inherited(name))
     };
-    let notes = variables::fixed(value).into_iter().collect();
-    let env = variables::told(value).chain(template.env.iter().cloned()).collect();
+    let notes = variables::fixed_note(value).into_iter().collect();
+    let env = variables::to_set(value).chain(template.env.iter().cloned()).collect();
     Ok(Bounds { counts, order, template: Template { env, ..template }, notes })
 }
 
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_swept_so_is_refused_with_the_way_out() {
+    fn a_sweep_that_cannot_be_run_is_refused_with_a_hint() {
         assert!(refused(&["app", "{threads}"], None, 2).contains("thread counts are missing"));
         assert!(refused(&["app", "{threads}"], Some(&[1, 2]), 2).contains("write {processors} where app takes it"));
         assert!(refused(&["app"], None, 1).contains("no other count"));
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_user_sets_stays_and_is_told_where_it_fixes_the_threads() {
+    fn variables_of_the_user_are_kept_and_noted_where_they_fix_the_threads() {
         let bounds = |env: &[(&str, &str)], around: &'static str| {
             let around = |name: &str| (name == around).then(|| OsString::from("8"));
             from_command(template(&["app"], env), &[], None, vec![0, 1], around).unwrap()

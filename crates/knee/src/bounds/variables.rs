@@ -7,8 +7,8 @@
 use crate::plan::template::PROCESSORS;
 use std::ffi::OsString;
 
-/// Variables for runtimes that do not look at the affinity. No other program reads them.
-const TOLD: [&str; 1] = ["PYTHON_CPU_COUNT"];
+/// The variables that knee sets, for runtimes that do not look at the affinity. No other program reads them.
+const SET: [&str; 1] = ["PYTHON_CPU_COUNT"];
 
 /// With one of these set, a program has the same number of threads for any number of processors.
 const FIXING: [&str; 9] = [
@@ -23,13 +23,13 @@ const FIXING: [&str; 9] = [
     "JAVA_TOOL_OPTIONS",
 ];
 
-/// The variables to set, with the count's placeholder. Those that the user sets, according to `value`, stay.
-pub(super) fn told(value: impl Fn(&str) -> Option<OsString>) -> impl Iterator<Item = (OsString, OsString)> {
-    TOLD.into_iter().filter(move |name| value(name).is_none()).map(|name| (name.into(), PROCESSORS.into()))
+/// The variables to set, with the count's placeholder; none that the user sets. `value` looks up what the user sets.
+pub(super) fn to_set(value: impl Fn(&str) -> Option<OsString>) -> impl Iterator<Item = (OsString, OsString)> {
+    SET.into_iter().filter(move |name| value(name).is_none()).map(|name| (name.into(), PROCESSORS.into()))
 }
 
 /// A sentence about variables set by the user that keep the number of threads from following the processors.
-pub(super) fn fixed(value: impl Fn(&str) -> Option<OsString>) -> Option<String> {
+pub(super) fn fixed_note(value: impl Fn(&str) -> Option<OsString>) -> Option<String> {
     let set = FIXING.iter().filter_map(|name| {
         let value = value(name)?.to_string_lossy().into_owned();
         let fixes = *name != "JAVA_TOOL_OPTIONS" || value.contains("ActiveProcessorCount");

@@ -25,7 +25,7 @@ pub(crate) struct Cli {
     pub(crate) command: Option<Command>,
 }
 
-/// What the words of a call ask for. `knee -- PROGRAM`, with nothing before `--`, is a sweep of that program.
+/// Parses knee's command line. `knee -- PROGRAM`, with nothing before `--`, is a sweep of that program.
 ///
 /// # Errors
 /// As clap reports them.
@@ -122,7 +122,7 @@ Examples:
 `knee doctor` says what this machine lets it see, `knee lab` has programs to try
 it on, and `knee COMMAND --help` more examples.";
 
-/// For whom the answer is.
+/// How findings are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum Format {
     /// For people

@@ -18,7 +18,7 @@ pub(crate) struct Report {
     /// Write the answer as one picture (SVG) to this file, for an issue or a chat
     #[arg(long, value_name = "FILE", conflicts_with_all = ["format", "html"])]
     pub(crate) card: Option<PathBuf>,
-    /// Take what functions are from this file (docs/primitives.md), and not from the recording
+    /// Take from this file what functions do (docs/primitives.md), not from the recording
     #[arg(long, value_name = "FILE")]
     pub(crate) primitives: Option<PathBuf>,
     /// How to print the answer
@@ -37,7 +37,7 @@ pub(crate) struct WhatIf {
     /// Folder of the recording of a sweep
     #[arg(value_name = "DIR")]
     pub(crate) folder: PathBuf,
-    /// Take what functions are from this file (docs/primitives.md), and not from the recording
+    /// Take from this file what functions do (docs/primitives.md), not from the recording
     #[arg(long, value_name = "FILE")]
     pub(crate) primitives: Option<PathBuf>,
     /// How to print it
@@ -66,7 +66,7 @@ pub(crate) struct Predict {
     /// Show another law beside it, with its error
     #[arg(long, value_enum, value_name = "LAW")]
     pub(crate) model: Option<Law>,
-    /// Take what functions are from this file (docs/primitives.md), and not from the recording
+    /// Take from this file what functions do (docs/primitives.md), not from the recording
     #[arg(long, value_name = "FILE")]
     pub(crate) primitives: Option<PathBuf>,
     /// How to print it
@@ -81,7 +81,7 @@ pub(crate) enum Law {
     Usl,
 }
 
-/// For whom a prediction is.
+/// How a prediction is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum PredictionFormat {
     /// For people
@@ -109,22 +109,22 @@ pub(crate) struct Show {
     /// Folder of the recording
     #[arg(value_name = "DIR")]
     pub(crate) folder: PathBuf,
-    /// The observed run with so many threads [default: the largest count]
+    /// The observed run with this many threads [default: the largest count]
     #[arg(short, long, value_name = "N")]
     pub(crate) threads: Option<u32>,
     /// Only this thread, by its id
     #[arg(long, value_name = "TID")]
     pub(crate) thread: Option<u32>,
-    /// Only what happened between two times, in seconds since the run's begin
+    /// Only what happened between two times, in seconds since the start of the run
     #[arg(long, num_args = 2, value_names = ["FROM", "TO"], value_parser = moment)]
     pub(crate) between: Option<Vec<f64>>,
     /// Column to sort by, the largest first; its name is that of the CSV [default: what matters most]
     #[arg(long, value_name = "COLUMN")]
     pub(crate) sort: Option<String>,
-    /// At most so many rows or lanes [default: 20 rows or 40 lanes of text, else all]
+    /// At most this many rows or lanes [default: 20 rows or 40 lanes of text, else all]
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
-    /// Take what functions are from this file (docs/primitives.md), and not from the recording
+    /// Take from this file what functions do (docs/primitives.md), not from the recording
     #[arg(long, value_name = "FILE")]
     pub(crate) primitives: Option<PathBuf>,
     /// How to print it
@@ -135,7 +135,7 @@ pub(crate) struct Show {
 /// What `knee show` shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Table {
-    /// Threads, and what each did with its life
+    /// Threads, and how each spent its time
     Threads,
     /// Locks that threads waited for, the program's and the kernel's
     Locks,
@@ -147,7 +147,7 @@ pub(crate) enum Table {
     Syscalls,
     /// Functions by processor time and by growth against the baseline, the smallest thread count
     Functions,
-    /// Source lines by the same
+    /// Source lines, in the same way
     Lines,
     /// Cache lines that several threads touch
     Sharing,
@@ -155,7 +155,7 @@ pub(crate) enum Table {
     Timeline,
 }
 
-/// For whom a table is.
+/// How a table is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum ShowFormat {
     /// For people
@@ -173,7 +173,7 @@ Examples:
   knee view DIR --port 8080      # on a machine that you reach by: ssh -L 8080:127.0.0.1:8080
 
 The page is that of knee report --html, but its lanes show everything that was recorded, however long the recording is.
-Only this machine can reach it, and only who knows the address, which holds a secret. Nothing else is served.";
+Only this machine can reach it, and only with the whole address, which holds a secret. Nothing else is served.";
 
 #[derive(Debug, Args)]
 #[command(after_help = VIEW_EXAMPLES)]
@@ -205,7 +205,7 @@ pub(crate) struct Export {
     /// The format
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub(crate) to: Target,
-    /// The observed run with so many threads [default: the largest count]
+    /// The observed run with this many threads [default: the largest count]
     #[arg(short, long, value_name = "N")]
     pub(crate) threads: Option<u32>,
     /// Where to: a file, - for standard output; for csv and parquet a new folder
@@ -241,8 +241,8 @@ Examples:
     knee import 1=one.txt 4=four.txt -o profiles
     knee show functions profiles --sort growth
 
-A profile has samples and nothing else. It tells where processor time went, and not who waited for what, nor how fast
-the program is: every cause stays unsure. Those are told by knee sweep.";
+A profile has samples and nothing else. It shows where processor time went, but not which thread waited for what, nor
+how fast the program is: every cause stays unsure. knee sweep finds these.";
 
 #[derive(Debug, Args)]
 #[command(after_help = IMPORT_EXAMPLES)]
@@ -291,7 +291,7 @@ pub(crate) struct Explain {
     pub(crate) format: ExplainFormat,
 }
 
-/// For whom an explanation is.
+/// How an explanation is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum ExplainFormat {
     /// For people at a terminal

@@ -60,13 +60,13 @@ pub(crate) struct Sweep {
     /// A sweep that is kept in a file (TOML): variants of a program, parameters, thread counts
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "load", help_heading = TARGET)]
     pub(crate) file: Option<PathBuf>,
-    /// Counts of processors, such as 1,2,4: the program is kept to so many, and starts as many threads as it likes
+    /// Counts of processors, such as 1,2,4: the program is kept to this many, and starts as many threads as it likes
     ///
     /// This is what happens without --threads, with 1, 2, 4, ... up to all processors. `{processors}` in the command is
     /// replaced by the count.
     #[arg(long, value_name = "LIST", conflicts_with_all = ["file", "threads"], help_heading = SWEEPING)]
     pub(crate) processors: Option<Processors>,
-    /// Exit status 1 when this is so with 95 % certainty, such as 'efficiency(4) < 0.6'; also speedup, seconds, throughput, and >
+    /// Exit status 1 when this is true with 95 % certainty, such as 'efficiency(4) < 0.6'; also speedup, seconds, throughput, and >
     #[arg(long, value_name = "CONDITION", help_heading = OUTPUT)]
     pub(crate) fail_if: Vec<Condition>,
     /// Exit status 6 when that cannot be told
@@ -89,7 +89,7 @@ pub(crate) struct Sweep {
 pub(crate) struct Serve {
     /// The program is a server: start it, run this command when it is ready, then end it
     ///
-    /// The command asks the server for work and prints how much it got done; a run is from its begin to its end. What wrk, wrk2,
+    /// The command asks the server for work and prints how much it got done; a run lasts from its start to its end. What wrk, wrk2,
     /// hey, ab, oha, h2load, vegeta, k6, redis-benchmark, memtier_benchmark, pgbench and sysbench print is known; --throughput
     /// REGEX reads others. No shell is involved. In a sweep `{threads}`, `{processors}` and `{NAME}` of --param are replaced in it, too.
     #[arg(long, value_name = "COMMAND", help_heading = SERVING)]
@@ -98,18 +98,18 @@ pub(crate) struct Serve {
     /// [default: it listens]
     #[arg(long, value_name = "WHEN", value_parser = ready, requires = "load", help_heading = SERVING)]
     pub(crate) ready: Option<Ready>,
-    /// How long that may take, such as 10s or 5m
+    /// How long the server may take to be ready, such as 10s or 5m
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "60s", requires = "load", help_heading = SERVING)]
     pub(crate) ready_within: Duration,
     /// How long the server may take to end when it is asked to (SIGTERM); then it is killed
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10s", requires = "load", help_heading = SERVING)]
     pub(crate) stop_within: Duration,
-    /// Keep the load to these processors, such as 3 or 2,3: their numbers
+    /// Keep the load to the processors with these numbers, such as 3 or 2,3
     #[arg(long, value_name = "LIST", requires = "load", help_heading = SERVING)]
     pub(crate) load_processors: Option<ProcessorNumbers>,
 }
 
-/// What `knee sweep` and `knee lab run` have in common. With a sweep file these go before what the file says.
+/// What `knee sweep` and `knee lab run` have in common. These options override what a sweep file says.
 #[derive(Debug, Args)]
 pub(crate) struct SweepOptions {
     /// Thread counts: numbers and ranges, such as 1,2,4 or 1-8
@@ -118,7 +118,7 @@ pub(crate) struct SweepOptions {
     /// Values of a parameter, each run at every thread count; `{NAME}` in the command is replaced
     #[arg(long, value_name = "NAME=V1,V2", value_parser = parameter, help_heading = SWEEPING)]
     pub(crate) param: Vec<Parameter>,
-    /// Of a sweep file: only this variant, or these when given several times
+    /// Run only this variant of a sweep file, or these when given several times
     #[arg(long, value_name = "NAME", help_heading = SWEEPING)]
     pub(crate) variant: Vec<String>,
     /// Run the command against itself, observing nothing: how large a difference has to be to be seen here
@@ -134,7 +134,7 @@ pub(crate) struct SweepOptions {
     pub(crate) making: Making,
 }
 
-/// How a run at each count is observed.
+/// Whether and how one run at each count is observed.
 #[derive(Debug, Default, Args)]
 pub(crate) struct Observing {
     /// Do not observe a run at each count: the curve without the causes
@@ -160,11 +160,11 @@ pub(crate) struct Making {
     /// Few runs: for a first look, with wide intervals
     #[arg(long, help_heading = SWEEPING)]
     pub(crate) quick: bool,
-    /// Make at most so many blocks of timed runs again that something else disturbed [default: half the runs]
+    /// Repeat at most this many blocks of timed runs, those that something else disturbed [default: half the runs]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=10_000), help_heading = SWEEPING)]
     pub(crate) repeats: Option<u32>,
-    /// Wait at most so long until other programs leave the processors alone, such as 30s or 5m [default: 60s where a terminal
-    /// shows it, else 0]
+    /// Wait at most this long until other programs leave the processors alone, such as 30s or 5m [default: 60s at a terminal,
+    /// else 0]
     #[arg(long, value_name = "TIME", value_parser = duration, help_heading = SWEEPING, num_args = 0..=1, require_equals = true, default_missing_value = "10m")]
     pub(crate) wait_for_quiet: Option<Duration>,
     /// Start at once, without a look at what else runs
@@ -311,7 +311,7 @@ Examples:
   A server, while another program asks it for work:
     knee record --load 'wrk -c 16 -d 5 http://localhost:8080/' -- ./server
 
-What stops a program from scaling is told by comparing thread counts: knee sweep.
+One run cannot show what stops a program from scaling: knee sweep compares counts.
 
 Exit status: as of knee sweep.";
 
@@ -321,7 +321,7 @@ pub(crate) struct Record {
     /// Observe this running process with all its threads, instead of starting a program
     #[arg(short, long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..), help_heading = TARGET, conflicts_with_all = ["command", "env", "load"])]
     pub(crate) pid: Option<u32>,
-    /// Observe so long, such as 10s, 500ms or 2m [default: until the program ends, or Ctrl-C]
+    /// Observe for this long, such as 10s, 500ms or 2m [default: until the program ends, or Ctrl-C]
     #[arg(long = "for", value_name = "TIME", value_parser = duration, help_heading = TARGET, requires = "pid")]
     pub(crate) length: Option<Duration>,
     /// Observe with bpf, perf or proc [default: the best that is allowed here; with -p always bpf]
@@ -354,7 +354,7 @@ Examples:
   A program that runs already; it goes on unchanged:
     sudo knee watch -p 4711
 
-  One's own program, without any rights, as text for ten seconds:
+  Your own program, without any rights, as text for ten seconds:
     knee watch -p 4711 --plain --for 10s
 
   A program that is started, and ends with the view; what it prints is not shown:
@@ -362,7 +362,7 @@ Examples:
 
 Keys: q quit, p pause, Tab or the arrows left and right another table, up and down its rows, s sort it by another
 column. The tables are of the last 5 seconds and change once a second; nothing is kept. With eBPF (root) they have the
-functions that run and every wait; by /proc alone no function that runs, and of short waits only a part.";
+functions that run and every wait; with /proc alone no function that runs, and only some of the short waits.";
 
 #[derive(Debug, Args)]
 #[command(after_help = WATCH_EXAMPLES)]
@@ -370,7 +370,7 @@ pub(crate) struct Watch {
     /// Look at this running process with all its threads, instead of starting a program
     #[arg(short, long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..), help_heading = TARGET, conflicts_with_all = ["command", "env"])]
     pub(crate) pid: Option<u32>,
-    /// Look so long, such as 10s, 500ms or 2m [default: until the program ends, or q]
+    /// Look for this long, such as 10s, 500ms or 2m [default: until the program ends, or q]
     #[arg(long = "for", value_name = "TIME", value_parser = duration, help_heading = TARGET)]
     pub(crate) length: Option<Duration>,
     /// Look with bpf or proc [default: the best that is allowed here]
@@ -379,7 +379,7 @@ pub(crate) struct Watch {
     /// Variable for the program
     #[arg(long, value_name = "NAME=VALUE", value_parser = clap::value_parser!(OsString), help_heading = TARGET)]
     pub(crate) env: Vec<OsString>,
-    /// Text, a look after the other, instead of a screen; also without a terminal
+    /// Text, one look after the other, instead of a screen; also used without a terminal
     #[arg(long, help_heading = OUTPUT)]
     pub(crate) plain: bool,
     /// The program and its arguments, behind `--`

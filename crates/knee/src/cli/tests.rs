@@ -9,9 +9,9 @@ fn the_arguments_are_consistent() {
     Cli::command().debug_assert();
 }
 
-/// Both pods can see other processes, have the same rights, which a live test tries, and give commands that are known.
+/// Both pods see the other processes and have the same capabilities, which a live test tries; their commands parse.
 #[test]
-fn the_manifest_for_kubernetes_is_one_and_its_commands_are_known() {
+fn the_kubernetes_manifest_is_valid_and_its_commands_parse() {
     let pods = YamlLoader::load_from_str(include_str!("../../../../docs/examples/kubernetes.yaml")).unwrap();
     assert_eq!(pods.len(), 2);
     let mut rights = Vec::new();
@@ -34,14 +34,14 @@ fn the_manifest_for_kubernetes_is_one_and_its_commands_are_known() {
     assert_eq!(rights[0]["drop"][0].as_str(), Some("ALL"));
 }
 
-/// The words of a line, as a shell splits them, up to where its output goes.
+/// The words of a line, as a shell splits them, up to a redirection.
 fn words(line: &str) -> Vec<String> {
     let quoted = |word: &str| word.trim_matches(|c| c == '\'' || c == '"').to_owned();
     line.split_whitespace().take_while(|word| !word.starts_with('>')).map(quoted).collect()
 }
 
 #[test]
-fn the_workflow_is_one_and_its_commands_are_known() {
+fn the_ci_workflow_is_valid_and_its_commands_parse() {
     let page = include_str!("../../../../docs/ci.md");
     let text = page.split("```yaml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
     let workflow = YamlLoader::load_from_str(text).unwrap().remove(0);

@@ -1,4 +1,4 @@
-//! Values of arguments that are more than words: parameters, times, collectors.
+//! Parsers for the values of arguments: parameters, times, shares, collectors.
 
 use crate::plan::cases::Parameter;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -44,15 +44,15 @@ pub(super) fn share(text: &str) -> Result<f64, String> {
     };
     match digits.parse::<f64>().map(|number| number * scale) {
         Ok(share) if (0.0..1.0).contains(&share) => Ok(share),
-        _ => Err("expected a share below all of it, such as 5% or 0.05".to_owned()),
+        _ => Err("expected a share below 100 %, such as 5% or 0.05".to_owned()),
     }
 }
 
-/// A time within a run.
+/// A time within a run, in seconds.
 pub(super) fn moment(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(value) if value >= 0.0 && value.is_finite() => Ok(value),
-        _ => Err("expected seconds since the run's begin, such as 0.25".to_owned()),
+        _ => Err("expected seconds since the start of the run, such as 0.25".to_owned()),
     }
 }
 

@@ -11,7 +11,7 @@ use crate::plan::Amounts;
 use crate::plan::cases::CaseSpec;
 use crate::plan::template::{PLACEHOLDER, Template};
 use crate::serving::ServingPlan;
-use crate::trials::apply::{Around, apply};
+use crate::trials::apply::{Surroundings, apply};
 use crate::trials::choose::{self, ChosenTrial, LeftOut, Machine, Suspect};
 use crate::trials::preload;
 use crate::trials::program::Program;
@@ -47,12 +47,12 @@ pub(crate) fn run(options: &Try) -> anyhow::Result<ui::Code> {
     sweep::carry_out(&job, (&options.making, &Observing::default()), &Gate::Open, false)
 }
 
-/// What is tried.
+/// The program that the trials are about, and how it is run.
 struct TriedProgram {
     template: Template,
     threads: u32,
     counted: Counted,
-    /// False if the program chooses its threads by itself.
+    /// False if the program chooses its number of threads itself.
     counts: bool,
     order: Vec<u32>,
     pattern: Option<String>,
@@ -107,7 +107,7 @@ fn of_recording(folder: &Path, options: &Try) -> anyhow::Result<TriedProgram> {
     })
 }
 
-/// The cause that the user names. It is of no answer, so no recording is marked.
+/// The cause that the user names. It is from no answer, so there is no recording in which to note the trials.
 fn suspected(options: &Try) -> Result<Option<Suspected>, Failure> {
     let Some(cause) = &options.suspect else { return Ok(None) };
     if trials::cause(cause).is_none() {
@@ -179,7 +179,7 @@ fn of_command(options: &Try) -> anyhow::Result<TriedProgram> {
             return Err(usage("the thread count is missing: --threads N".to_owned()).hint("for example: -t 4").into());
         }
     };
-    // A program that chooses its threads by itself may follow the processors.
+    // A program that chooses its number of threads itself may go by the number of processors.
     let counted = if options.threads.is_some() { Counted::Threads } else { Counted::Processors };
     let program = program(&template, threads, counted, None);
     Ok(TriedProgram {
@@ -237,7 +237,7 @@ fn job(target: TriedProgram, options: &Try) -> Result<Job, Failure> {
     };
     let mut cases = vec![case(UNCHANGED.to_owned(), target.template.clone())];
     for (number, ChosenTrial { trial, library }) in chosen.iter().enumerate() {
-        let around = Around {
+        let around = Surroundings {
             folder: &whole,
             library: library.as_deref(),
             first_processor: first,
@@ -249,7 +249,7 @@ fn job(target: TriedProgram, options: &Try) -> Result<Job, Failure> {
         cases.push(case(name, apply(&target.template, trial, &around)));
     }
     let quick = options.making.quick;
-    // A quick experiment has as many blocks as can tell anything.
+    // A quick experiment has as few blocks as can give any result.
     let usual = (blocks_for(chosen.len()) as u32).max(if quick { 0 } else { BLOCKS });
     let blocks = options.runs.unwrap_or(usual);
     let warm_up = options.making.warm_up.unwrap_or(u32::from(!quick));
@@ -299,7 +299,7 @@ fn sources(chosen: &[ChosenTrial]) -> Vec<preload::Source> {
     sources
 }
 
-/// No trial can show a cause such as a serial phase without a change of the program.
+/// The failure where no trial fits. Some causes, such as a serial phase, only show when the program itself is changed.
 fn none_fits(subject: Option<&Suspected>, left_out: &[LeftOut]) -> Failure {
     let what = match subject {
         Some(subject) => format!("there is no trial for {}: only a change of the program shows it", subject.cause),

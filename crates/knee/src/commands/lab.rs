@@ -40,7 +40,7 @@ fn print(entries: &[Entry]) -> anyhow::Result<ui::Code> {
 /// One line per program. A file with mistakes is reported and does not hide the others.
 fn list(lab: &LabFolder) -> anyhow::Result<Vec<Entry>> {
     let mut entries = vec![
-        Entry::Title("Programs with a known bottleneck each, and their repaired variants".to_owned()),
+        Entry::Title("Programs, each with a known bottleneck, and their repaired variants".to_owned()),
         Entry::Blank,
     ];
     for (name, path) in lab.files()? {

@@ -41,8 +41,8 @@ pub(crate) fn run(options: &Show) -> anyhow::Result<ui::Code> {
     }
     let few = if options.format == ShowFormat::Text { FEW } else { usize::MAX };
     let mut views = vec![view(options.table, &analysis, &observed, pick)];
-    let told = matches!(options.table, Table::Threads | Table::Functions | Table::Lines);
-    if tables.meta.imported.is_some() && !told {
+    let in_profiles = matches!(options.table, Table::Threads | Table::Functions | Table::Lines);
+    if tables.meta.imported.is_some() && !in_profiles {
         views.iter_mut().for_each(|view| view.notes.push(UNTOLD.to_owned()));
     }
     // Scripts get one table. People who look at waits also want to know who ends them.

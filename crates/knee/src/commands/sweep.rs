@@ -50,7 +50,7 @@ pub(crate) fn run(options: &cli::Sweep) -> anyhow::Result<ui::Code> {
         }
         if job.cases.len() > 1 {
             let what =
-                format!("--fail-if: {first}: the sweep has {} cases, and a condition is of one", job.cases.len());
+                format!("--fail-if: {first}: the sweep has {} cases, and a condition is about one", job.cases.len());
             return Err(Failure::new(Status::Usage, what)
                 .hint("choose one with --variant, and one value with --param")
                 .into());
@@ -67,7 +67,7 @@ struct Recording {
     meta: Meta,
 }
 
-/// Makes the sweep and answers.
+/// Runs the sweep and prints its answer.
 pub(super) fn carry_out(
     job: &Job,
     (options, observe): (&Making, &Observing),
@@ -78,8 +78,8 @@ pub(super) fn carry_out(
     if job.cases.len() > 1 {
         answer::no_sarif(options.format)?;
     }
-    let functions = functions::said(observe.primitives.as_deref())?;
-    // Beside the look at what the machine allows, which takes as long, and before anything is timed.
+    let functions = functions::declared(observe.primitives.as_deref())?;
+    // Loads the BPF programs while `probe` runs, which takes as long, and before anything is timed.
     let ahead = Arc::new(Ahead::new());
     if !options.plan && job.amounts.traced && observe.collector.is_none_or(|asked| asked == Collector::Bpf) {
         ahead.start();
@@ -291,8 +291,8 @@ fn conclude(
     }
 }
 
-/// Makes the trials of a recording's first cause. They are runs of a program, and this process may no longer start one as
-/// another user: it has given up its rights to read a recording. So it starts knee again.
+/// Makes the trials of a recording's first cause, in a second knee: before it read the recording, this process gave up
+/// the rights that it would need to start a program as another user.
 fn confirm(folder: &Path) -> anyhow::Result<()> {
     let knee = std::env::current_exe().context("failed to find knee itself")?;
     let beside = default_folder(&PathBuf::from(format!("try-{}", folder.file_name().unwrap_or_default().display())));
@@ -321,7 +321,7 @@ fn code(passage: Passage, unsure_fails: bool) -> ui::Code {
     }
 }
 
-/// Without a timed run there is no answer.
+/// The failure of a sweep without any timed run.
 fn nothing_measured(job: &Job, cases: Vec<Outcome>, interrupted: bool) -> Failure {
     if interrupted {
         return Failure::new(Status::Interrupted, "interrupted before a timed run was finished");
@@ -343,7 +343,7 @@ fn nothing_measured(job: &Job, cases: Vec<Outcome>, interrupted: bool) -> Failur
                     false => format!("{who} failed: {}", broken.why),
                 },
             );
-            // Its last lines were shown when it failed.
+            // Its last lines of output were shown when it failed.
             if broken.output.is_empty() { failure.hint("it printed nothing") } else { failure }
         }
         None => Failure::new(Status::Internal, "no run was made"),
@@ -369,7 +369,7 @@ pub(super) fn explain(error: anyhow::Error) -> anyhow::Error {
     }
 }
 
-/// The folder where a program runs, whole.
+/// The folder where a program runs, as an absolute path.
 pub(super) fn ran_in(folder: Option<&Path>) -> Option<String> {
     let whole = std::path::absolute(folder.unwrap_or(Path::new("."))).ok()?;
     Some(whole.canonicalize().unwrap_or(whole).to_string_lossy().into_owned())
@@ -405,8 +405,8 @@ fn describe(job: &Job, options: &Making) -> Meta {
 /// What the reader of a single recording must know.
 fn notes(job: &Job) -> Vec<String> {
     let why = "no thread count was given: the account is that of all processors, whatever the program's threads";
-    let alone = !job.counts && job.amounts.traced;
-    job.notes.iter().cloned().chain(alone.then(|| why.to_owned())).collect()
+    let count_chosen_by_program = !job.counts && job.amounts.traced;
+    job.notes.iter().cloned().chain(count_chosen_by_program.then(|| why.to_owned())).collect()
 }
 
 /// `./knee-PROGRAM-YYYYMMDD-HHMMSS`, in local time; a number is appended when that exists.

@@ -26,7 +26,7 @@ pub(crate) fn run(options: &View) -> anyhow::Result<ui::Code> {
     interrupt::listen(&stop)?;
     let address = server.address();
     ui::out(|out| writeln!(out, "{address}"))?;
-    ui::say("Open the address in a browser on this machine; only who knows it gets in. Ctrl-C ends it.");
+    ui::say("Open the address in a browser on this machine; nobody gets in without it. Ctrl-C ends it.");
     if options.open {
         open(&address);
     }
@@ -80,8 +80,8 @@ fn open(address: &str) {
     let browser = Command::new("xdg-open").arg(address).stdin(Stdio::null()).stdout(Stdio::null()).spawn();
     match browser {
         Ok(mut child) => {
-            // The child ends when the browser has taken the address, or it is the browser and lives on. A thread of its
-            // own waits for it, so that nothing else must.
+            // The child may end at once, or be the browser itself and live on. A thread waits for it, so that knee goes
+            // on and no zombie is left.
             std::thread::spawn(move || child.wait());
         }
         Err(error) => ui::say(&format!("knee: cannot start xdg-open: {error}")),

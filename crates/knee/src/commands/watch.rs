@@ -65,7 +65,7 @@ pub(crate) fn run(options: &cli::Watch) -> anyhow::Result<ui::Code> {
         (looker.join(), shown)
     });
     shown?;
-    let ended = ended.map_err(|_| anyhow::anyhow!("the thread that looks ended unexpectedly"))?;
+    let ended = ended.map_err(|_| anyhow::anyhow!("the observing thread ended unexpectedly"))?;
     match ended.map_err(of_process)? {
         End::Program => ui::say("knee: the program has ended"),
         End::Stopped if options.length.is_some() && !on_screen => return Ok(ui::INTERRUPTED),

@@ -12,7 +12,7 @@ use toml::de::DeTable;
 /// The file that is read from the current folder when none is named.
 const USUAL: &str = "knee.toml";
 
-/// The tables of the file, and what each says about its functions.
+/// The tables of the file, and the kind of the functions in each.
 const KINDS: [(&str, FunctionKind); 5] = [
     ("lock", FunctionKind::Lock),
     ("pool", FunctionKind::Pool),
@@ -27,7 +27,7 @@ const ENTRY: &[&str] = &["function"];
 ///
 /// # Errors
 /// When the named file cannot be read, or any file has mistakes (all are listed).
-pub(crate) fn said(named: Option<&Path>) -> Result<Vec<NamedFunction>, Failure> {
+pub(crate) fn declared(named: Option<&Path>) -> Result<Vec<NamedFunction>, Failure> {
     match named {
         Some(path) => load(path),
         None if Path::new(USUAL).exists() => load(Path::new(USUAL)),
@@ -47,9 +47,9 @@ pub(crate) fn load(path: &Path) -> Result<Vec<NamedFunction>, Failure> {
     let mut bytes = Vec::new();
     std::fs::File::open(path).map_err(io)?.take(LARGEST + 1).read_to_end(&mut bytes).map_err(io)?;
     if bytes.len() as u64 > LARGEST {
-        return Err(unreadable(path, "it is larger than such a file can be", Status::Usage));
+        return Err(unreadable(path, "it is too large for such a file", Status::Usage));
     }
-    let text = String::from_utf8(bytes).map_err(|_| unreadable(path, "it is no text", Status::Usage))?;
+    let text = String::from_utf8(bytes).map_err(|_| unreadable(path, "it is not text", Status::Usage))?;
     read(&text).map_err(|problems| problem::failure(path, &text, &problems))
 }
 
@@ -98,12 +98,12 @@ mod tests {
 
     #[test]
     fn each_kind_is_read() {
-        let said = read(
+        let declared = read(
             "[[lock]]\nfunction = \"mylib::SpinLock::acquire\"\n[[lock]]\nfunction = \"b\"\n[[pool]]\nfunction = \"c\"\n\
              [[condition]]\nfunction = \"d\"\n[[barrier]]\nfunction = \"e\"\n[[runtime-frame]]\nfunction = \"f\"\n",
         )
         .unwrap();
-        let kinds: Vec<_> = said.iter().map(|f| (f.function.as_str(), f.kind)).collect();
+        let kinds: Vec<_> = declared.iter().map(|f| (f.function.as_str(), f.kind)).collect();
         use FunctionKind::{Barrier, Condition, Lock, Pool, RuntimeFrame};
         let expected = [
             ("mylib::SpinLock::acquire", Lock),

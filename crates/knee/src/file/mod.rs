@@ -1,7 +1,7 @@
-//! Sweep files: a sweep that is kept, repeated and compared, as TOML.
+//! Sweep files: a sweep described in TOML, so that it can be kept, repeated and compared.
 //!
 //! Rooms: `read` from the text to [`SweepFile`] in `sweep_file`, collecting every mistake with its place; `values` the
-//! kinds of values; `problem` mistakes as people read them; `functions` the file in which users describe functions.
+//! kinds of values; `problem` how mistakes are shown; `functions` the file in which users describe functions.
 //!
 //! May import: `failure`, `plan`, `throughput`, `analyze`, `recording`, `report`, toml.
 
@@ -39,9 +39,8 @@ pub(crate) fn load(path: &Path) -> Result<SweepFile, Failure> {
         let missing = error.kind() == std::io::ErrorKind::NotFound;
         let failure = io(error);
         if missing {
-            failure.hint(
-                "`knee lab` lists programs whose sweep files are examples; a program of your own stands behind --",
-            )
+            failure
+                .hint("`knee lab` lists programs whose sweep files are examples; a program of your own goes after --")
         } else {
             failure
         }
@@ -52,11 +51,11 @@ pub(crate) fn load(path: &Path) -> Result<SweepFile, Failure> {
     })?;
     let program = || {
         let shown = path.display();
-        format!("a program stands behind --, as in knee sweep -t 1,2 -- {shown} {{threads}}")
+        format!("a program goes after --, as in knee sweep -t 1,2 -- {shown} {{threads}}")
     };
     if bytes.len() as u64 > LARGEST || bytes.starts_with(b"\x7fELF") {
-        return Err(unreadable("it is no sweep file", Status::Usage).hint(program()));
+        return Err(unreadable("it is not a sweep file", Status::Usage).hint(program()));
     }
-    let text = String::from_utf8(bytes).map_err(|_| unreadable("it is no text", Status::Usage).hint(program()))?;
+    let text = String::from_utf8(bytes).map_err(|_| unreadable("it is not text", Status::Usage).hint(program()))?;
     read::read(path, &text).map_err(|problems| problem::failure(path, &text, &problems))
 }

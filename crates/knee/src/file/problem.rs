@@ -1,4 +1,4 @@
-//! Mistakes in a sweep file as people read them: what, where, the line with a mark under it, and how to correct it.
+//! How mistakes in a sweep file are shown: what, where, the line with a mark under it, and how to correct it.
 
 use crate::failure::{Failure, Status};
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
@@ -15,7 +15,7 @@ const ALIKE: f64 = 0.7;
 /// One mistake.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Problem {
-    /// Its place, as bytes of the text.
+    /// Its place in the text, in bytes.
     pub(super) span: Range<usize>,
     pub(super) what: String,
     /// What to do about it.

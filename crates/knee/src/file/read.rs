@@ -79,7 +79,7 @@ fn whole_file(path: &Path, top: &Section<'_, '_>, problems: &mut Problems) -> Op
     let common = Common { argv, env, folder: folder.clone() };
     let variants = match top.get("variants") {
         Some(value) => variants(value, &common, problems),
-        None => the_only(top, &common, problems).map(|only| vec![only]),
+        None => single_variant(top, &common, problems).map(|only| vec![only]),
     };
     let (parameters, places): (Vec<Parameter>, Vec<Range<usize>>) = parameters.into_iter().unzip();
     let picture = top.optional("picture", problems, |value, problems| picture(value, &parameters, problems));
@@ -119,7 +119,7 @@ fn folder(path: &Path, named: Option<String>) -> PathBuf {
     }
 }
 
-/// What variants share unless they say otherwise.
+/// What the variants share unless they override it.
 struct Common {
     argv: Option<Vec<String>>,
     env: Pairs,
@@ -140,7 +140,7 @@ impl Common {
     }
 }
 
-fn the_only(top: &Section<'_, '_>, common: &Common, problems: &mut Problems) -> Option<Described> {
+fn single_variant(top: &Section<'_, '_>, common: &Common, problems: &mut Problems) -> Option<Described> {
     let Some(argv) = common.argv.clone() else {
         // A command that exists but is wrong has been reported already.
         if top.get("command").is_none() {
@@ -238,7 +238,7 @@ fn pattern(value: &Value<'_>, problems: &mut Problems) -> Option<String> {
     match Forms::given(&pattern) {
         Ok(_) => Some(pattern),
         // The marked line already shows the pattern, so the last line of the error is enough.
-        Err(what) => wrong(value, what.lines().last().unwrap_or("it is no regular expression").to_owned(), problems),
+        Err(what) => wrong(value, what.lines().last().unwrap_or("it is not a regular expression").to_owned(), problems),
     }
 }
 
@@ -273,7 +273,7 @@ fn parameters(value: &Value<'_>, problems: &mut Problems) -> Option<Vec<(Paramet
     for (name, span, values) in entries(value, problems, |value, problems| one_or_more(value, problems, scalar))? {
         if placeholder(&name) == PLACEHOLDER {
             let help = Some("thread counts belong to `threads`, beside the parameters".to_owned());
-            problems.push(Problem { span: span.clone(), what: "`threads` is no parameter".to_owned(), help });
+            problems.push(Problem { span: span.clone(), what: "`threads` is not a parameter".to_owned(), help });
         }
         if let Some(twice) = values.iter().enumerate().find(|(i, v)| values[..*i].contains(v)) {
             problems.push(Problem { span: span.clone(), what: format!("{} is listed twice", twice.1), help: None });
@@ -292,7 +292,7 @@ fn cause(value: &Value<'_>, problems: &mut Problems) -> Option<String> {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("causes: {}", causes().collect::<Vec<_>>().join(", ")),
     };
-    problems.push(Problem { span: value.span(), what: format!("`{name}` is no cause"), help: Some(help) });
+    problems.push(Problem { span: value.span(), what: format!("`{name}` is not a cause"), help: Some(help) });
     None
 }
 
@@ -310,7 +310,7 @@ fn picture(value: &Value<'_>, parameters: &[Parameter], problems: &mut Problems)
             None => {
                 let names = parameters.iter().map(|p| p.name.as_str()).chain(["threads"]);
                 let help = nearest(&name, names).map(|near| format!("did you mean `{near}`?"));
-                problems.push(Problem { span: value.span(), what: format!("`{name}` is no parameter"), help });
+                problems.push(Problem { span: value.span(), what: format!("`{name}` is not a parameter"), help });
                 return None;
             }
         };

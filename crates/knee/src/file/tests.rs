@@ -13,7 +13,7 @@ fn text(body: &str) -> Result<SweepFile, Failure> {
 }
 
 /// The failure as it is printed, without the folder of this test.
-fn told(body: &str) -> String {
+fn shown_failure(body: &str) -> String {
     let failure = text(body).unwrap_err();
     assert_eq!(failure.status, Status::Usage);
     let lines = std::iter::once(failure.to_string()).chain(failure.shown.clone()).collect::<Vec<_>>().join("\n");
@@ -65,7 +65,7 @@ figures = "slow"
 "#;
 
 #[test]
-fn everything_that_a_file_can_say() {
+fn every_key_is_read() {
     let file = text(GOOD).unwrap();
     assert_eq!((file.title.as_str(), file.about.as_str()), ("Sums", "Two lines."));
     assert_eq!((file.threads.as_slice(), file.runs, file.warm_up), (&[1, 2, 3][..], Some(2), Some(0)));
@@ -101,7 +101,7 @@ fn a_short_file_is_enough() {
 }
 
 #[test]
-fn paths_count_from_the_files_folder() {
+fn paths_are_relative_to_the_files_folder() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("sweeps")).unwrap();
     let path = folder.path().join("sweeps/sum.toml");
@@ -111,18 +111,18 @@ fn paths_count_from_the_files_folder() {
 
 #[test]
 fn mistakes_point_at_their_place() {
-    insta::assert_snapshot!("syntax", told("title = \"t\"\nthreads = [1, 2\ncommand = \"x\"\n"));
-    insta::assert_snapshot!("missing", told(""));
+    insta::assert_snapshot!("syntax", shown_failure("title = \"t\"\nthreads = [1, 2\ncommand = \"x\"\n"));
+    insta::assert_snapshot!("missing", shown_failure(""));
     insta::assert_snapshot!(
         "many",
-        told(
+        shown_failure(
             "title = 3\ntreads = [1]\nthreads = [1, 0]\nruns = 0\ncommand = \"./sum 'x\"\nthroughput = \"x(\"\n\
              [env]\n\"A=B\" = 1\n[params]\nn = []\n"
         )
     );
     insta::assert_snapshot!(
         "variants",
-        told(
+        shown_failure(
             "title = \"t\"\nthreads = 1\n[params]\nsize = [1, 2]\n\
              [[variants]]\nname = \"a\"\ncommand = \"./sum {size} {threads}\"\nexpct = \"none\"\n\
              [[variants]]\nname = \"a\"\ncommand = \"./sum\"\nexpect = \"user-lok\"\nparams = { siz = 3 }\n\
@@ -131,29 +131,29 @@ fn mistakes_point_at_their_place() {
     );
     insta::assert_snapshot!(
         "unused_parameter",
-        told(
+        shown_failure(
             "title = \"t\"\ncommand = \"./sum {threads} {iteration}\"\nthreads = 1\n[params]\niterations = [1, 2, 1]\n"
         )
     );
-    insta::assert_snapshot!("hostile", told("title = \"\u{1b}[2J\u{202e}\"\ntitle2 = 1\u{7}\n"));
+    insta::assert_snapshot!("hostile", shown_failure("title = \"\u{1b}[2J\u{202e}\"\ntitle2 = 1\u{7}\n"));
 }
 
 #[test]
-fn what_is_no_sweep_file_is_told_so() {
+fn other_files_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let failure = load(folder.path()).unwrap_err();
     assert!(failure.to_string().contains("it is a folder"), "{failure}");
     let failure = load(Path::new("/proc/self/exe")).unwrap_err();
-    assert!(failure.hint.unwrap().contains("behind --"));
+    assert!(failure.hint.unwrap().contains("after --"));
     let path = folder.path().join("bytes.toml");
     std::fs::write(&path, [b'a', 0xff]).unwrap();
-    assert!(load(&path).unwrap_err().to_string().contains("no text"));
+    assert!(load(&path).unwrap_err().to_string().contains("not text"));
     assert!(load(&folder.path().join("missing.toml")).unwrap_err().to_string().contains("No such file"));
 }
 
 /// Every sweep file of the lab is valid and names the expected causes, and every variant without needs can be planned.
 #[test]
-fn the_labs_files() {
+fn the_files_of_the_lab_are_valid() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/sweeps");
     let mut names = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {

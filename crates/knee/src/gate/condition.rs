@@ -34,15 +34,15 @@ pub(crate) struct Condition {
 }
 
 impl Condition {
-    /// Whether it holds: certainly, certainly not, or none when that cannot be told or the count was not run.
+    /// True or false if that is certain; none if it is not, or the count was not run.
     pub(super) fn holds(&self, answer: &Answer) -> Option<bool> {
         let point = answer.curve.iter().find(|point| point.threads == self.at)?;
         let (low, high) = self.interval(point)?;
-        let (holds, holds_not) = match self.below {
+        let (holds, does_not_hold) = match self.below {
             true => (high < self.limit, low >= self.limit),
             false => (low > self.limit, high <= self.limit),
         };
-        match (holds, holds_not) {
+        match (holds, does_not_hold) {
             (true, _) => Some(true),
             (_, true) => Some(false),
             _ => None,
@@ -52,13 +52,13 @@ impl Condition {
     /// The 95 % interval; a single run has none.
     fn interval(&self, point: &Point) -> Option<(f64, f64)> {
         let spread = |spread: analyze::answer::Spread| (spread.low, spread.high);
-        let told = match self.value {
+        let interval = match self.value {
             Measure::Speedup => Some((point.speedup_interval.low, point.speedup_interval.high)),
             Measure::Efficiency => Some((point.efficiency_interval.low, point.efficiency_interval.high)),
             Measure::Seconds => Some(spread(point.seconds)),
             Measure::Throughput => point.throughput.map(spread),
         };
-        told.filter(|_| point.runs > 1)
+        interval.filter(|_| point.runs > 1)
     }
 }
 
@@ -74,7 +74,7 @@ impl FromStr for Condition {
     fn from_str(text: &str) -> Result<Condition, String> {
         let wrong = || {
             format!(
-                "`{text}` is no condition; write 'efficiency(4) < 0.6', with speedup, efficiency, seconds or throughput"
+                "`{text}` is not a condition; write 'efficiency(4) < 0.6', with speedup, efficiency, seconds or throughput"
             )
         };
         let (left, below, limit) = match (text.split_once('<'), text.split_once('>')) {
@@ -89,10 +89,10 @@ impl FromStr for Condition {
             .parse::<u32>()
             .ok()
             .filter(|at| *at > 0)
-            .ok_or_else(|| format!("`{count}` is no count, in `{text}`"))?;
+            .ok_or_else(|| format!("`{count}` is not a count, in `{text}`"))?;
         let limit = limit.trim();
         let number = limit.parse::<f64>().ok().filter(|number| number.is_finite());
-        let limit = number.ok_or_else(|| format!("`{limit}` is no number, in `{text}`"))?;
+        let limit = number.ok_or_else(|| format!("`{limit}` is not a number, in `{text}`"))?;
         Ok(Condition { value, at, below, limit, text: text.trim().to_owned() })
     }
 }
@@ -132,12 +132,12 @@ mod tests {
     fn mistakes_are_named() {
         for (text, part) in [
             ("efficiency(4)", "write 'efficiency(4) < 0.6'"),
-            ("efficiency 4 < 1", "is no condition"),
-            ("fast(4) < 1", "is no condition"),
-            ("efficiency(0) < 1", "`0` is no count"),
-            ("efficiency(x) < 1", "`x` is no count"),
-            ("efficiency(4) < much", "`much` is no number"),
-            ("efficiency(4) <> 1", "is no condition"),
+            ("efficiency 4 < 1", "is not a condition"),
+            ("fast(4) < 1", "is not a condition"),
+            ("efficiency(0) < 1", "`0` is not a count"),
+            ("efficiency(x) < 1", "`x` is not a count"),
+            ("efficiency(4) < much", "`much` is not a number"),
+            ("efficiency(4) <> 1", "is not a condition"),
         ] {
             assert!(text.parse::<Condition>().unwrap_err().contains(part), "{text}");
         }

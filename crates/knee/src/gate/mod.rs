@@ -1,7 +1,7 @@
-//! What makes knee fail when a script asks for it: a comparison that got worse, a curve that is not good enough.
+//! The conditions under which knee fails, for scripts: B is slower than A, or a curve is not good enough.
 //!
-//! Knee fails only when it is certain: the whole 95 % interval must be on the wrong side. "Cannot be told" has a status
-//! of its own, used only on request. Rooms: [`condition`] what `--fail-if` says.
+//! Knee fails only when it is certain: the whole 95 % interval must be on the wrong side. "Cannot be told" has its own
+//! exit status, used only on request. Rooms: [`condition`] the conditions of `--fail-if`.
 //!
 //! May import: `analyze`.
 
@@ -10,14 +10,14 @@ pub(crate) mod condition;
 use analyze::answer::{Answer, Comparison, Interval};
 use condition::Condition;
 
-/// The result of a gate, with a text for the user.
+/// The result of a gate. The texts are for the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Passage {
-    /// Nothing is certainly wrong, and nothing is uncertain.
+    /// Certainly no condition for failing holds.
     Free,
-    /// Something is certainly wrong.
+    /// Certainly one of them holds.
     Barred(String),
-    /// It cannot be told.
+    /// It cannot be told whether one holds.
     Open(String),
 }
 
@@ -39,7 +39,7 @@ fn worst(all: impl Iterator<Item = Passage>) -> Passage {
         Passage::Open(_) => 1,
         Passage::Barred(_) => 2,
     };
-    // Of equal results the first one, in the order of the counts.
+    // Among equally bad results, the first.
     all.fold(Passage::Free, |worst, next| if rank(&next) > rank(&worst) { next } else { worst })
 }
 
@@ -57,7 +57,7 @@ pub(crate) fn slower(comparison: &Comparison, by: f64) -> Passage {
                 Passage::Barred(format!("B is slower than A by at least {percent} %{with}"))
             }
             Some(Interval { low, .. }) if low > 1.0 - by => Passage::Free,
-            Some(_) => Passage::Open(format!("whether B is slower than A by {percent} % cannot be told{with}")),
+            Some(_) => Passage::Open(format!("it cannot be told whether B is slower than A by {percent} %{with}")),
             None => Passage::Open(format!("B cannot be compared with A{with}: too few blocks")),
         }
     }))
@@ -68,7 +68,7 @@ pub(crate) fn fails(answer: &Answer, conditions: &[Condition]) -> Passage {
     worst(conditions.iter().map(|condition| match condition.holds(answer) {
         Some(true) => Passage::Barred(format!("{condition} is true")),
         Some(false) => Passage::Free,
-        None => Passage::Open(format!("whether {condition} cannot be told")),
+        None => Passage::Open(format!("it cannot be told whether {condition}")),
     }))
 }
 

@@ -1,8 +1,7 @@
-//! What is to be run: from the arguments or a sweep file to the planned runs. Pure.
+//! From the arguments or a sweep file to the list of planned runs. Pure.
 //!
-//! Rooms: `cases` variants of a program and values of parameters; `counts` thread counts as
-//! users list them; `template` the command with its placeholders; `order` the order of the
-//! runs.
+//! Rooms: `cases` variants of a program and values of parameters; `counts` thread counts as users list them; `template`
+//! the command with its placeholders; `order` the order of the runs.
 //!
 //! May import: `recording`.
 

@@ -1,8 +1,8 @@
 //! The order of the runs.
 //!
 //! Timed runs come in blocks. A block has each thread count of each case once, in random order, so that slow drift
-//! (temperature, clock frequency, other tenants of the machine) affects all alike, and the analysis may compare within
-//! a block (Fisher, "The Design of Experiments", 1935: randomised blocks).
+//! (temperature, clock frequency, other tenants of the machine) affects all of them equally, and the analysis may
+//! compare within a block (Fisher, "The Design of Experiments", 1935: randomised blocks).
 
 use recording::tables::RunKind;
 
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn every_order_comes_up() {
+    fn every_order_occurs() {
         let amounts = Amounts { warm_up: 0, timed: 600, more: 0, traced: false };
         let runs = plan(1, &[1, 2, 4], amounts, 3);
         let mut seen = std::collections::BTreeMap::new();

@@ -58,7 +58,7 @@ pub(crate) fn variable(text: &OsStr) -> Result<(OsString, OsString), String> {
     let bytes = text.as_bytes();
     let shown = text.to_string_lossy();
     match bytes.iter().position(|b| *b == b'=') {
-        None => Err(format!("`{shown}` is no variable; write NAME=VALUE")),
+        None => Err(format!("`{shown}` is not a variable; write NAME=VALUE")),
         Some(0) => Err(format!("`{shown}` has no name before its =")),
         Some(at) => Ok((OsStr::from_bytes(&bytes[..at]).to_owned(), OsStr::from_bytes(&bytes[at + 1..]).to_owned())),
     }
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_load_has_them_too() {
+    fn placeholders_in_the_load_are_replaced_too() {
         let load = Some(["wrk", "-t{threads}", "-c{clients}"].map(OsString::from).to_vec());
         let template = Template { load, ..template(&["server"], &[]) };
         assert!(template.mentions(PLACEHOLDER) && template.mentions("{clients}"));
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_no_place_for_it() {
+    fn a_placeholder_in_a_name_does_not_count() {
         assert!(!template(&["p"], &[("{threads}", "1")]).mentions(PLACEHOLDER));
     }
 

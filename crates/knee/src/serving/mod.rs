@@ -25,7 +25,7 @@ pub(crate) struct ServingPlan {
     pub(crate) ready: Ready,
     pub(crate) ready_within: Duration,
     pub(crate) stop_within: Duration,
-    /// The processors that the load is kept to; empty: it runs wherever knee may run.
+    /// The processors that the load is kept to; if empty, it may run wherever knee may.
     pub(crate) processors: Vec<u32>,
 }
 
@@ -41,7 +41,7 @@ impl std::str::FromStr for ProcessorNumbers {
         const MOST: u32 = 1 << 16;
         let number = |word: &str| match word.trim().parse::<u32>() {
             Ok(number) if number < MOST => Ok(number),
-            _ => Err(format!("`{word}` is no number of a processor; write 0, 2,3 or 2-3")),
+            _ => Err(format!("`{word}` is not the number of a processor; write 0, 2,3 or 2-3")),
         };
         let mut numbers = Vec::new();
         for part in text.split(',') {
@@ -81,8 +81,8 @@ pub(crate) fn may_run_on(asked: &[u32], usable: &[u32]) -> Result<(), Failure> {
             let mut there = usable.to_vec();
             there.sort_unstable();
             let there: Vec<String> = there.iter().map(u32::to_string).collect();
-            let what = format!("--load-processors: processor {missing} is none that a program may use here");
-            Err(Failure::new(Status::Usage, what).hint(format!("these are: {}", there.join(", "))))
+            let what = format!("--load-processors: a program may not use processor {missing} here");
+            Err(Failure::new(Status::Usage, what).hint(format!("it may use: {}", there.join(", "))))
         }
     }
 }

@@ -6,20 +6,20 @@ use regex::bytes::Regex;
 /// The default port of http://.
 const HTTP_PORT: u16 = 80;
 
-/// The meaning of the text.
+/// Reads the option's value.
 ///
 /// # Errors
-/// As a text, when it has no meaning.
+/// As a text, when it is none of the three forms.
 pub(crate) fn ready(text: &str) -> Result<Ready, String> {
     let port = |text: &str| match text.parse::<u16>() {
         Ok(port) if port > 0 => Ok(port),
-        _ => Err(format!("`{text}` is no port; write port:8080")),
+        _ => Err(format!("`{text}` is not a port; write port:8080")),
     };
     if let Some(number) = text.strip_prefix("port:") {
         return port(number).map(Ready::Port);
     }
     if text.starts_with("https://") {
-        return Err("knee asks by http:// alone; write port:8443 for a server that encrypts".to_owned());
+        return Err("knee asks only by http://; write port:8443 for a server that encrypts".to_owned());
     }
     if let Some(rest) = text.strip_prefix("http://") {
         let (place, path) = rest.find('/').map_or((rest, "/"), |at| rest.split_at(at));
@@ -30,7 +30,7 @@ pub(crate) fn ready(text: &str) -> Result<Ready, String> {
         };
         let host = host.trim_start_matches('[').trim_end_matches(']');
         if host.is_empty() || path.contains(|c: char| c.is_whitespace() || c.is_control()) {
-            return Err(format!("`{text}` is no address; write http://localhost:8080/health"));
+            return Err(format!("`{text}` is not an address; write http://localhost:8080/health"));
         }
         return Ok(Ready::Http { host: host.to_owned(), port: number, path: path.to_owned() });
     }
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_read() {
+    fn each_form_is_read_and_written() {
         for (text, meaning) in [
             ("port:8080", "it listens at port 8080"),
             ("http://localhost:8080/health?x=1", "http://localhost:8080/health?x=1 answers"),

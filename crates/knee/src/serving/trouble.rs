@@ -10,10 +10,10 @@ pub(crate) fn of_error(error: &Error) -> Option<String> {
         Error::NotReady { .. } => "--ready says what else to wait for, --ready-within how long",
         Error::PortTaken { .. } => "end that, or give the server another port",
         Error::ServerEnded { was_ready: false, exit: Exit::Status(0) } => {
-            "knee needs it in the foreground: an option or a setting keeps most servers from becoming a daemon"
+            "knee needs it in the foreground: most servers have an option or a setting that keeps them from becoming a daemon"
         }
         Error::ServerEnded { was_ready: false, .. } => "its output, in the recording's folder, may say why",
-        Error::ServerEnded { was_ready: true, .. } => "with fewer clients it may live on",
+        Error::ServerEnded { was_ready: true, .. } => "it may survive with fewer clients",
         _ => return None,
     };
     Some(format!("{error}; {next}"))
@@ -38,10 +38,10 @@ mod tests {
 
     #[test]
     fn each_failure_has_its_next_step() {
-        let told = |error: &Error| of_error(error).unwrap();
-        let ended = |was_ready, exit| told(&Error::ServerEnded { was_ready, exit });
+        let message = |error: &Error| of_error(error).unwrap();
+        let ended = |was_ready, exit| message(&Error::ServerEnded { was_ready, exit });
         assert_eq!(
-            told(&Error::NotReady { seconds: 60.0, until: "it listens".to_owned() }),
+            message(&Error::NotReady { seconds: 60.0, until: "it listens".to_owned() }),
             "the server was not ready within 60 s: knee waited until it listens; --ready says what else to wait for, \
              --ready-within how long"
         );
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn a_load_without_a_number_is_of_no_use() {
+    fn a_load_without_a_throughput_gives_no_result() {
         assert!(nothing_done(&Found::default(), false).unwrap().contains("--throughput"));
         assert!(nothing_done(&Found::default(), true).unwrap().contains("pattern"));
     }

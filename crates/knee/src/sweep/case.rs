@@ -1,4 +1,4 @@
-//! One case of a sweep while its runs are made: its recording, its form of throughput, its failed counts.
+//! The state of one case while its runs are made: its recording, its form of throughput, its failed counts.
 
 use super::stray;
 use crate::plan::Planned;
@@ -30,7 +30,7 @@ pub(crate) struct Broken {
     pub(crate) output: Vec<String>,
 }
 
-/// What became of a case.
+/// The result of a case.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     /// Timed runs that succeeded.
@@ -40,7 +40,7 @@ pub(crate) struct Outcome {
 }
 
 /// The state of a case between two of its runs.
-pub(super) struct Going<'c> {
+pub(super) struct OpenCase<'c> {
     pub(super) case: Case<'c>,
     pub(super) outcome: Outcome,
     /// Timed runs of the current block. Whether the block is kept is only known at its end.
@@ -50,7 +50,7 @@ pub(super) struct Going<'c> {
     /// Rows that wait for the choice of a throughput form, because their throughput is unknown until then.
     pending: Vec<(Run, Found)>,
     chosen: Option<Option<Chosen>>,
-    /// Set when observing has failed once: it would fail again.
+    /// Set once observing has failed, because it would fail again.
     cannot_trace: bool,
     /// Set when its server had to be killed once.
     killed: bool,
@@ -59,10 +59,10 @@ pub(super) struct Going<'c> {
     runs: u32,
 }
 
-impl<'c> Going<'c> {
+impl<'c> OpenCase<'c> {
     /// `processors` is the number of processors that the target may use.
-    pub(super) fn new(case: Case<'c>, processors: u32) -> Going<'c> {
-        Going {
+    pub(super) fn new(case: Case<'c>, processors: u32) -> OpenCase<'c> {
+        OpenCase {
             processors,
             case,
             outcome: Outcome::default(),
@@ -119,7 +119,7 @@ impl<'c> Going<'c> {
         }
     }
 
-    /// Adds a run that has ended by itself.
+    /// Adds a finished run.
     pub(super) fn add(&mut self, row: Run, found: Found) -> anyhow::Result<()> {
         if row.kind == RunKind::Clean {
             self.block.push((row, found));

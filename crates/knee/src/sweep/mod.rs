@@ -2,8 +2,8 @@
 //!
 //! A sweep has one case or several (variants of a program, values of parameters). Each case has its own recording; all
 //! runs share one order. Rooms: `case` the state of one case; `output` what the target printed; `record` a finished run
-//! as a row; `stray` observed runs to be made again (analyze judges which timed runs were disturbed); `progress` what
-//! the user sees meanwhile; this file has the loop itself.
+//! as a row; `stray` which observed runs are made again (`analyze` judges which timed runs were disturbed); `progress`
+//! what the user sees meanwhile. The loop itself is here.
 //!
 //! May import: `executor`, `plan`, `serving`, `throughput`, `analyze`, `collect`, `recording`, `report`.
 
@@ -23,7 +23,7 @@ use crate::plan::Planned;
 use crate::plan::template::Template;
 use crate::serving::{self, nothing_done};
 use crate::throughput::{Forms, Found, Scanner, tools};
-use case::Going;
+use case::OpenCase;
 use collect::{Error, Exit, Finished, Stop};
 use output::{Capture, Output};
 use recording::meta::Counted;
@@ -49,7 +49,7 @@ pub(crate) struct SweepRuns<'s> {
     pub(crate) counted: Counted,
 }
 
-/// What became of a sweep.
+/// The result of a sweep.
 #[derive(Debug, Default)]
 pub(crate) struct Outcomes {
     /// One per case, in the order of the cases.
@@ -69,7 +69,7 @@ struct Numbers {
 struct Loop<'s, 'c, 'p> {
     sweep: &'s SweepRuns<'s>,
     progress: &'p mut Progress<'p>,
-    cases: Vec<Going<'c>>,
+    cases: Vec<OpenCase<'c>>,
     interrupted: bool,
 }
 
@@ -85,13 +85,13 @@ impl<'s> SweepRuns<'s> {
         executor: &mut dyn Executor,
         progress: &'s mut Progress<'s>,
     ) -> anyhow::Result<Outcomes> {
-        let cases = cases.into_iter().map(|case| Going::new(case, self.processors)).collect();
+        let cases = cases.into_iter().map(|case| OpenCase::new(case, self.processors)).collect();
         let mut going = Loop { sweep: self, progress, cases, interrupted: false };
         let made = going.all(executor);
         going.progress.clear();
         // An interrupted block is kept as far as it went.
         let made = made.and(going.settle(RunKind::Clean));
-        // Even after a failure the earlier runs are worth keeping.
+        // The earlier runs are worth keeping even after a failure.
         let kept = going.choose();
         for case in &mut going.cases {
             case.case.meta.notes.extend(executor.notes(case.case.writer.folder()));
@@ -130,7 +130,7 @@ impl Loop<'_, '_, '_> {
 
     /// The further blocks for those cases whose timed runs leave something open.
     fn more(&self, numbers: &mut Numbers) -> Vec<Planned> {
-        let open: Vec<bool> = self.cases.iter().map(Going::undecided).collect();
+        let open: Vec<bool> = self.cases.iter().map(OpenCase::undecided).collect();
         let wanted = self.sweep.more.iter().filter(|planned| open.get(planned.case) == Some(&true));
         let first = numbers.next;
         let more: Vec<Planned> = wanted.map(|p| Planned { block: first + p.block, ..*p }).collect();
@@ -260,7 +260,7 @@ impl Loop<'_, '_, '_> {
                     self.breaks(planned, &why, &output);
                     Ok(())
                 }
-                // The curve is useful even without the causes.
+                // Without observed runs there are no causes, but the curve remains.
                 None if planned.kind == RunKind::Traced => {
                     going.cannot_trace(error);
                     Ok(())
@@ -296,7 +296,7 @@ impl Loop<'_, '_, '_> {
             return Ok(());
         }
         match finished.exit {
-            // Its row is left out: a single run without a throughput would make the whole sweep use wall times.
+            // Its row is left out: one run without a throughput would make the whole sweep use wall times.
             Exit::Status(0) if self.sweep.forms.given && !found.any() => {
                 self.breaks(planned, "the throughput pattern matched no number in its output", output);
                 return Ok(());

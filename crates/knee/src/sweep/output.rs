@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::path::Path;
 
-/// Bytes kept of the beginning and of the end of each stream.
+/// How many bytes are kept of each stream's beginning, and as many of its end.
 const KEPT: usize = 64 << 10;
 
 /// One stream.
@@ -77,17 +77,17 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Writes `run-NNN.out` and `run-NNN.err`, with `of` before the last dot; an empty stream gets no file.
-    pub(crate) fn write(&self, folder: &Path, run: u32, of: &str) -> io::Result<()> {
+    /// Writes `run-NNN.out` and `run-NNN.err`, with `infix` before the last dot; an empty stream gets no file.
+    pub(crate) fn write(&self, folder: &Path, run: u32, infix: &str) -> io::Result<()> {
         for (bytes, extension) in [(&self.out, "out"), (&self.err, "err")] {
             if !bytes.is_empty() {
-                recording::private::write(&folder.join(format!("run-{run:03}{of}.{extension}")), bytes)?;
+                recording::private::write(&folder.join(format!("run-{run:03}{infix}.{extension}")), bytes)?;
             }
         }
         Ok(())
     }
 
-    /// The last lines: of standard error if there are any, because programs report errors there.
+    /// The last lines, at most `most`. Standard error takes precedence, because programs report errors there.
     pub(crate) fn last_lines(&self, most: usize) -> Vec<String> {
         let mut lines = last(&self.out, most);
         let errors = last(&self.err, most);
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn complaints_come_last() {
+    fn standard_error_comes_last() {
         let output = Output { out: b"1\n2\n3\n".to_vec(), err: b"no\tfile\n\n".to_vec() };
         assert_eq!(output.last_lines(3), ["2", "3", "no    file"]);
         assert_eq!(output.last_lines(1), ["no    file"]);

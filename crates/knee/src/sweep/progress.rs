@@ -37,9 +37,9 @@ pub(crate) struct Progress<'o> {
     mode: Mode,
     /// The names of the cases; empty when there is only one.
     labels: Vec<String>,
-    /// What the counts are of.
+    /// Whether the counts are of threads or of processors.
     counted: Counted,
-    /// Wall times so far, by case and thread count.
+    /// Wall times so far, in ns, by case and thread count.
     walls: BTreeMap<(usize, u32), Vec<u64>>,
     since_line_ns: u64,
     line_is_open: bool,
@@ -177,7 +177,7 @@ impl<'o> Progress<'o> {
     }
 }
 
-/// In seconds.
+/// In seconds, from ns.
 fn median(walls: &[u64]) -> f64 {
     let mut sorted = walls.to_vec();
     sorted.sort_unstable();

@@ -53,7 +53,7 @@ pub(super) fn signal_name(signal: i32) -> String {
         2 => "SIGINT",
         3 => "SIGQUIT",
         4 => "SIGILL, an illegal instruction",
-        6 => "SIGABRT, it gave up by itself",
+        6 => "SIGABRT, it gave up itself",
         7 => "SIGBUS",
         8 => "SIGFPE",
         9 => "SIGKILL; when memory ran out, the kernel's log says so",

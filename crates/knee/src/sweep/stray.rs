@@ -1,22 +1,23 @@
 //! Observed runs that differ from the timed ones and must be made again.
 //!
 //! Contended programs can have two speeds: in one run the threads queue for the lock, in the next they hardly meet. An
-//! observed run at the other speed explains a loss that the timed runs do not have. So does an observed run that other
-//! programs disturbed: while they held a thread back, the others waited for it.
+//! observed run at the other speed would explain a loss that the timed runs do not have. So would an observed run that
+//! other programs disturbed: while they held up one thread, the others waited for it.
 
 use analyze::disturbance::{beyond, load};
 use recording::tables::{Run, RunKind};
 use std::collections::BTreeMap;
 
-/// An observed run may take this many times as long as the median of the timed runs, or this many times less. Observing
-/// itself is to cost at most this in a storm of futex calls, so that a larger difference has another reason.
+/// An observed run is near the timed ones if it takes at most this many times as long as their median, and they at most
+/// this many times as long as it. Observing costs at most this, in a storm of futex calls, so a larger difference has
+/// another reason.
 ///
 /// Decides: whether an observed run is repeated because it is unlike the timed ones.
 /// From: measured: observing costs at most this in a storm of futex calls.
 /// Wrong if: the times of single runs spread by more: runs are then repeated in vain.
 const FAR: f64 = 1.35;
 
-/// The most observed runs of one count. What is rarer than one run in three is not typical.
+/// The most observed runs of one count.
 ///
 /// Decides: how often the observed run of a thread count is made at most.
 /// From: chosen: what is rarer than one run in three is not typical.
@@ -84,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_beside_other_programs_is_a_stray_unless_the_timed_ones_are_too() {
+    fn a_run_disturbed_by_other_programs_is_a_stray_unless_the_timed_ones_were_too() {
         let beside = |timed: f64, observed: f64| {
             let runs = |load: f64| BTreeMap::from([(2, vec![Seen { time: 1.0, load }; 3])]);
             let mut times = Times { timed: runs(timed), observed: runs(observed) };
@@ -103,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cost_of_observing_makes_no_stray() {
+    fn the_cost_of_observing_alone_does_not_make_a_stray() {
         assert!(times(&[1.0, 1.1, 1.2], &[1.3]).strays().is_empty());
     }
 

@@ -1,4 +1,4 @@
-//! Tests of the loop without processes or a clock: a fake executor plays the target.
+//! Tests of the loop without processes or a clock: a fake executor simulates the target.
 
 use super::*;
 use crate::executor::Outputs;
@@ -9,18 +9,18 @@ use recording::meta::Counted;
 use recording::{RunId, Tables, Writer};
 use std::cell::RefCell;
 
-type Play<'p> = dyn FnMut(&RunRequest) -> Result<(Finished, String), Error> + 'p;
+type Simulated<'p> = dyn FnMut(&RunRequest) -> Result<(Finished, String), Error> + 'p;
 
-/// Plays each run with a closure and remembers what was asked for.
+/// Simulates each run with a closure and remembers which runs were requested.
 struct Fake<'p> {
-    play: Box<Play<'p>>,
-    asked: Vec<(RunKind, u32)>,
+    simulate: Box<Simulated<'p>>,
+    requested: Vec<(RunKind, u32)>,
 }
 
 impl Executor for Fake<'_> {
     fn run(&mut self, request: &RunRequest, to: Outputs<'_>, _: &mut Writer) -> Result<Finished, Error> {
-        self.asked.push((request.kind, request.threads));
-        let (finished, output) = (self.play)(request)?;
+        self.requested.push((request.kind, request.threads));
+        let (finished, output) = (self.simulate)(request)?;
         match request.load {
             None => to.program.bytes(Stream::Out, output.as_bytes()),
             Some(_) => to.load.bytes(Stream::Out, output.as_bytes()),
@@ -67,7 +67,7 @@ struct One {
 /// What a sweep over 1, 2 and 4 threads leaves behind.
 struct Left {
     outcome: anyhow::Result<One>,
-    asked: Vec<(RunKind, u32)>,
+    requested: Vec<(RunKind, u32)>,
     tables: Tables,
     progress: String,
     files: Vec<String>,
@@ -77,7 +77,7 @@ fn sweep(
     amounts: Amounts,
     forms: &Forms,
     stop: &Stop,
-    play: impl FnMut(&RunRequest) -> Result<(Finished, String), Error>,
+    simulate: impl FnMut(&RunRequest) -> Result<(Finished, String), Error>,
 ) -> Left {
     let parent = tempfile::tempdir().unwrap();
     let folder = parent.path().join("recording");
@@ -99,7 +99,7 @@ fn sweep(
         counted: Counted::Threads,
     };
     let case = Case { template: &template, writer: &mut writer, meta: &mut meta, output: output.clone() };
-    let mut executor = Fake { play: Box::new(play), asked: Vec::new() };
+    let mut executor = Fake { simulate: Box::new(simulate), requested: Vec::new() };
     let mut shown = Vec::new();
     let mut progress = Progress::new(&mut shown, ProgressMode::Quiet, Vec::new(), Counted::Threads);
     let outcome = sweep.run(vec![case], &mut executor, &mut progress).map(|mut outcomes| {
@@ -111,7 +111,7 @@ fn sweep(
     let mut files: Vec<String> =
         std::fs::read_dir(output).unwrap().map(|f| f.unwrap().file_name().into_string().unwrap()).collect();
     files.sort();
-    Left { outcome, asked: executor.asked, tables, progress: String::from_utf8(shown).unwrap(), files }
+    Left { outcome, requested: executor.requested, tables, progress: String::from_utf8(shown).unwrap(), files }
 }
 
 const AMOUNTS: Amounts = Amounts { warm_up: 1, timed: 2, more: 0, traced: true };
@@ -126,7 +126,7 @@ fn every_planned_run_is_made_and_recorded() {
     let outcome = left.outcome.unwrap();
     assert_eq!((outcome.timed, outcome.broken.len(), outcome.interrupted), (6, 0, false));
     let planned: Vec<_> = plan(1, &[1, 2, 4], AMOUNTS, 7).iter().map(|p| (p.kind, p.threads)).collect();
-    assert_eq!(left.asked, planned);
+    assert_eq!(left.requested, planned);
     let rows: Vec<_> = left.tables.runs.iter().map(|r| (r.kind, r.threads)).collect();
     assert_eq!(rows, planned);
     assert!(left.tables.runs.iter().enumerate().all(|(i, r)| r.run == RunId(i as u32) && r.wall_ns == 1_000_000_000));
@@ -135,7 +135,7 @@ fn every_planned_run_is_made_and_recorded() {
 }
 
 #[test]
-fn an_observed_run_unlike_the_timed_ones_is_made_again_at_most_twice() {
+fn an_observed_run_unlike_the_timed_ones_is_repeated_at_most_twice() {
     let speeds = RefCell::new([9_u64, 1, 1].into_iter());
     let left = sweep(AMOUNTS, &common(), &Stop::new(), |request| {
         let mut finished = finished(Exit::Status(0));
@@ -147,7 +147,8 @@ fn an_observed_run_unlike_the_timed_ones_is_made_again_at_most_twice() {
         }
         Ok((finished, String::new()))
     });
-    let observed = |threads| left.asked.iter().filter(|asked| **asked == (RunKind::Traced, threads)).count();
+    let observed =
+        |threads| left.requested.iter().filter(|requested| **requested == (RunKind::Traced, threads)).count();
     assert_eq!((observed(1), observed(2), observed(4)), (1, 2, 3));
     assert_eq!(left.tables.runs.len(), 12 + 3);
     let mut runs: Vec<u32> = left.tables.runs.iter().map(|run| run.run.0).collect();
@@ -191,7 +192,7 @@ fn a_count_that_fails_is_left_out_and_the_others_go_on() {
     let outcome = left.outcome.unwrap();
     assert_eq!(outcome.timed, 4);
     assert_eq!(outcome.broken[&4].output, ["allocating", "out of memory"]);
-    assert_eq!(left.asked.iter().filter(|(_, threads)| *threads == 4).count(), 1);
+    assert_eq!(left.requested.iter().filter(|(_, threads)| *threads == 4).count(), 1);
     assert!(left.progress.contains("4 threads, warm-up failed: signal 11, SIGSEGV"));
     assert!(left.progress.contains("  | out of memory"));
     assert!(left.tables.meta.notes[0].contains("with 4 threads a run failed (signal 11"));
@@ -251,7 +252,7 @@ fn ctrl_c_within_a_run() {
         });
         let outcome = left.outcome.unwrap();
         assert!(outcome.interrupted && outcome.broken.is_empty());
-        assert_eq!((outcome.timed, left.tables.runs.len(), left.asked.len()), (1, 4, 5));
+        assert_eq!((outcome.timed, left.tables.runs.len(), left.requested.len()), (1, 4, 5));
     }
 }
 
@@ -262,12 +263,12 @@ fn when_observing_fails_the_curve_remains() {
         _ => fine(""),
     });
     assert_eq!(left.outcome.unwrap().timed, 6);
-    assert_eq!(left.asked.iter().filter(|(kind, _)| *kind == RunKind::Traced).count(), 1);
+    assert_eq!(left.requested.iter().filter(|(kind, _)| *kind == RunKind::Traced).count(), 1);
     assert!(left.tables.meta.notes[0].contains("cannot load the BPF programs: no BTF"));
 }
 
 #[test]
-fn what_was_measured_before_a_failure_of_knee_is_kept() {
+fn runs_before_a_failure_of_knee_are_kept() {
     let mut made = 0;
     let left = sweep(AMOUNTS, &common(), &Stop::new(), |_| {
         made += 1;
@@ -292,7 +293,7 @@ fn cases_are_interleaved_and_each_has_its_own_recording() {
         folders.iter().zip(&metas).map(|(folder, meta)| Writer::create(folder, meta).unwrap()).collect();
     let plan = plan(2, &[1, 2], AMOUNTS, 7);
     let order = RefCell::new(Vec::new());
-    let play = |request: &RunRequest| {
+    let simulate = |request: &RunRequest| {
         assert_eq!(request.folder.as_deref(), Some(parent.path()));
         let fast = request.argv[0] == "fast";
         order.borrow_mut().push((usize::from(fast), request.threads));
@@ -301,7 +302,7 @@ fn cases_are_interleaved_and_each_has_its_own_recording() {
         }
         fine(if fast { "9 ops/s" } else { "3 ops/s" })
     };
-    let mut executor = Fake { play: Box::new(play), asked: Vec::new() };
+    let mut executor = Fake { simulate: Box::new(simulate), requested: Vec::new() };
     let stop = Stop::new();
     let forms = common();
     let sweep = SweepRuns {
@@ -340,7 +341,7 @@ fn cases_are_interleaved_and_each_has_its_own_recording() {
 }
 
 #[test]
-fn only_the_cases_that_stay_open_get_more_runs() {
+fn only_undecided_cases_get_more_runs() {
     let parent = tempfile::tempdir().unwrap();
     let template = |name: &str| Template {
         argv: vec![name.into(), "{threads}".into()],
@@ -356,7 +357,7 @@ fn only_the_cases_that_stay_open_get_more_runs() {
     let amounts = Amounts { timed: 5, more: 5, ..AMOUNTS };
     let (plan, more) = (plan(2, &[1, 2], amounts, 7), more(2, &[1, 2], amounts, 7));
     let made = RefCell::new(0);
-    let play = |request: &RunRequest| {
+    let simulate = |request: &RunRequest| {
         let mut run = finished(Exit::Status(0));
         let gains = request.argv[0] == "open" && request.kind == RunKind::Clean && request.threads == 2;
         if gains && made.replace_with(|made| *made + 1) == 0 {
@@ -364,7 +365,7 @@ fn only_the_cases_that_stay_open_get_more_runs() {
         }
         Ok((run, String::new()))
     };
-    let mut executor = Fake { play: Box::new(play), asked: Vec::new() };
+    let mut executor = Fake { simulate: Box::new(simulate), requested: Vec::new() };
     let (stop, forms) = (Stop::new(), common());
     let sweep = SweepRuns {
         plan: &plan,
@@ -387,23 +388,23 @@ fn only_the_cases_that_stay_open_get_more_runs() {
 }
 
 /// A run of two seconds on two processors, of which other programs took this share.
-fn beside(share: f64) -> Result<(Finished, String), Error> {
+fn disturbed_by(share: f64) -> Result<(Finished, String), Error> {
     let foreign_ns = Some((share * 2.0 * 2e9) as u64);
     let run = Finished { wall_ns: 2_000_000_000, foreign_ns, ..finished(Exit::Status(0)) };
     Ok((run, "5 ops/s\n".to_owned()))
 }
 
 #[test]
-fn a_disturbed_block_is_set_aside_and_made_again_within_the_limit() {
+fn a_disturbed_block_is_set_aside_and_repeated_within_the_limit() {
     for disturbed in [1, 2] {
         let made = RefCell::new(0);
         // The first timed run of the first blocks is disturbed; the limit is one block.
         let left = sweep(AMOUNTS, &common(), &Stop::new(), |request| {
             if request.kind != RunKind::Clean {
-                return beside(0.0);
+                return disturbed_by(0.0);
             }
             let number: usize = made.replace_with(|made| *made + 1);
-            beside(if number.is_multiple_of(3) && number / 3 < disturbed { 0.3 } else { 0.0 })
+            disturbed_by(if number.is_multiple_of(3) && number / 3 < disturbed { 0.3 } else { 0.0 })
         });
         assert_eq!(left.outcome.unwrap().timed, 6);
         let of =
@@ -419,7 +420,7 @@ fn a_disturbed_block_is_set_aside_and_made_again_within_the_limit() {
 }
 
 #[test]
-fn a_loss_that_stays_open_makes_as_many_runs_again() {
+fn an_undecided_loss_doubles_the_runs() {
     for (gains, blocks) in [(0, 5), (1, 10)] {
         let made = RefCell::new(0);
         let left = sweep(Amounts { timed: 5, more: 5, ..AMOUNTS }, &common(), &Stop::new(), |request| {
@@ -433,15 +434,15 @@ fn a_loss_that_stays_open_makes_as_many_runs_again() {
         let timed = left.tables.runs.iter().filter(|run| run.kind == RunKind::Clean && run.threads == 2);
         let numbers: std::collections::BTreeSet<u32> = timed.map(|run| run.block).collect();
         assert_eq!(numbers.len(), blocks as usize, "each block has a number of its own: {numbers:?}");
-        let last: Vec<RunKind> = left.asked.iter().rev().take(3).map(|asked| asked.0).collect();
+        let last: Vec<RunKind> = left.requested.iter().rev().take(3).map(|requested| requested.0).collect();
         assert_eq!(last, [RunKind::Traced; 3], "what is observed comes last");
     }
 }
 
 #[test]
-fn an_observed_run_beside_other_programs_is_made_again_and_no_block_is() {
+fn a_disturbed_observed_run_is_repeated_and_no_timed_block_is() {
     let left = sweep(AMOUNTS, &common(), &Stop::new(), |request| {
-        beside(if request.kind == RunKind::Clean { 0.0 } else { 0.9 })
+        disturbed_by(if request.kind == RunKind::Clean { 0.0 } else { 0.9 })
     });
     assert!(left.tables.runs.iter().all(|run| run.kind != RunKind::Disturbed));
     let observed = left.tables.runs.iter().filter(|run| run.kind == RunKind::Traced);
@@ -450,7 +451,7 @@ fn an_observed_run_beside_other_programs_is_made_again_and_no_block_is() {
 }
 
 #[test]
-fn ctrl_c_while_a_block_is_made_again_keeps_what_was_made() {
+fn ctrl_c_while_a_block_is_repeated_keeps_its_runs() {
     let stop = Stop::new();
     let made = RefCell::new(0);
     let left = sweep(Amounts { warm_up: 0, ..AMOUNTS }, &common(), &stop, |_| {
@@ -458,7 +459,7 @@ fn ctrl_c_while_a_block_is_made_again_keeps_what_was_made() {
         if number == 3 {
             stop.request();
         }
-        beside(0.5)
+        disturbed_by(0.5)
     });
     let outcome = left.outcome.unwrap();
     assert!(outcome.interrupted);

@@ -7,7 +7,7 @@ use recording::meta::Throughput;
 /// The form that the sweep uses.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Chosen {
-    /// None: the report of a known load is used.
+    /// The index of the form; none if the report of a known load is used.
     form: Option<usize>,
     /// For `meta.json`.
     pub(crate) throughput: Throughput,
@@ -46,7 +46,7 @@ pub(crate) fn choose(forms: &Forms, runs: &[Found]) -> (Option<Chosen>, Option<S
     let all = || (0..forms.forms.len()).filter_map(fits);
     let mut fitting: Vec<(usize, &str)> = all().filter(|(form, _)| !loose(*form)).collect();
     if fitting.is_empty() {
-        // A measured rate is never exactly the same twice; a limit, or a speed in a simulated world, is.
+        // A measured rate is never exactly the same twice. A limit is, and so is a speed in a simulated world.
         let differs =
             |form: usize| runs.iter().any(|run| number(run, form) != runs.first().and_then(|r| number(r, form)));
         fitting = all().filter(|(form, _)| loose(*form) && differs(*form)).collect();
@@ -57,7 +57,7 @@ pub(crate) fn choose(forms: &Forms, runs: &[Found]) -> (Option<Chosen>, Option<S
     if !labelled && !fitting.iter().all(|(form, _)| same(*form)) {
         let units: Vec<&str> = fitting.iter().map(|(_, unit)| *unit).collect();
         let units = units.join(", ");
-        let note = format!("the output holds several rates ({units}): none is used; --throughput REGEX chooses one");
+        let note = format!("the output holds several rates ({units}), so none is used; --throughput REGEX chooses one");
         return (None, Some(note));
     }
     (chosen(forms, best, unit), None)
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn real_looking_outputs() {
+    fn realistic_outputs_are_recognised() {
         let cases = [
             (
                 "test=birthday rng=random threads=2 attempts=2000000 mean=0.6797 seconds=4.61 tput(Mops)=8.63",
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_throughput_is_not_taken_for_one() {
+    fn other_numbers_are_not_taken_for_a_throughput() {
         for output in [
             "",
             "threads=4 seconds=2.5",
@@ -176,9 +176,9 @@ mod tests {
         }
     }
 
-    /// Any word may name what is counted, if the runs have different rates.
+    /// Any word may name the unit, if the runs have different rates.
     #[test]
-    fn rates_of_any_thing() {
+    fn rates_in_any_unit() {
         for (outputs, unit, values) in [
             (["done\n2137 statements/s\n", "2140 statements/s"], "statements/s", [2137.0, 2140.0]),
             (["12.5 page renders per second", "25.1 page renders per second"], "page renders/s", [12.5, 25.1]),
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn several_rates_are_nobodys_guess() {
+    fn of_several_rates_none_is_guessed() {
         let forms = Forms::common().unwrap();
         let runs = [scan(&forms, "12.5 MB/s\n1000 ops/s\n")];
         let (chosen, note) = choose(&forms, &runs);
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn the_users_pattern() {
+    fn the_last_match_of_the_users_pattern_counts() {
         let forms = Forms::given(r"rate=([0-9.]+)").unwrap();
         let runs = [scan(&forms, "rate=1\nrate=2\n"), scan(&forms, "rate=3\n"), scan(&forms, "nothing\n")];
         let (chosen, note) = choose(&forms, &runs);
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn long_lines_and_progress_displays() {
+    fn long_lines_and_carriage_returns_are_read() {
         let forms = Forms::common().unwrap();
         let long = format!("{} 5 ops/s\n12 ops/s\r\n", "x".repeat(1 << 20));
         assert_eq!(choose(&forms, &[scan(&forms, &long)]).0.unwrap().value(&scan(&forms, &long)), Some(12.0));

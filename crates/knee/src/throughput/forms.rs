@@ -12,15 +12,15 @@ const THINGS: &str = "ops?|operations?|iops|req(?:uest)?s?|rps|quer(?:y|ies)|eve
                       messages?|msgs?|items?|tasks?|jobs?|packets?|pkts?|rows?|records?|keys?|lookups?|inserts?|\
                       iterations?|iters?|it|steps?|samples?|images?|frames?|tokens?|words?|lines?|calls?|updates?|\
                       attempts?|hashes|hash|h|nodes?|points?|cells?|pixels?|px|edges?|flops?";
-/// Units that are rates by themselves. `Mops` is not one: `20 Mops` may be an amount of work.
+/// Units that already mean a rate. `Mops` is not one: `20 Mops` may be an amount of work.
 const RATES: &str = "[kKMG]?(?:[fqtrFQTR][pP][sS]|iops|IOPS|FLOPS)";
 
-/// Units whose rate is a speed in the program's subject, not work done.
+/// Units of speeds in a simulated world (metres per second), which are not work that the program does.
 const NO_WORK: [&str; 14] = [
     "meter", "meters", "metre", "metres", "mile", "miles", "feet", "rad", "radian", "radians", "deg", "degree",
     "degrees", "second",
 ];
-/// Words in a line whose rate is that of one thread or core, not of the whole program.
+/// Words that mark a line's rate as that of one thread or core, not of the whole program.
 const OF_ONE: [&str; 10] = [
     "per thread",
     "per-thread",
@@ -52,7 +52,7 @@ pub(crate) struct Form {
 #[derive(Debug)]
 pub(crate) struct Forms {
     pub(crate) forms: Vec<Form>,
-    /// Tells in one pass which forms occur in a line, so that long outputs cost little while the target runs.
+    /// Finds in one pass which forms occur in a line, so that long outputs cost little while the target runs.
     pub(crate) set: RegexSet,
     /// True when the user gave the pattern.
     pub(crate) given: bool,
@@ -68,7 +68,9 @@ impl Forms {
         match regex.captures_len() - 1 {
             1 => {}
             0 => return Err(format!("the pattern {pattern} has no group; put the number in brackets: tput=([0-9.]+)")),
-            n => return Err(format!("the pattern {pattern} has {n} groups; write those around no number as (?:...)")),
+            n => {
+                return Err(format!("the pattern {pattern} has {n} groups; write those without the number as (?:...)"));
+            }
         }
         Forms::new(vec![Form { regex, number: 1, unit: None, labelled: true, loose: false }], true)
     }
@@ -76,7 +78,7 @@ impl Forms {
     /// The common forms, best first.
     ///
     /// # Errors
-    /// Never in a tested release.
+    /// When a form is not a regular expression, which the tests rule out.
     pub(crate) fn common() -> Result<Forms, String> {
         let form = |pattern: String, number, unit, labelled| {
             // Without Unicode: its word boundaries are slow on binary output, and the target would wait for its reader.
@@ -87,7 +89,7 @@ impl Forms {
             |pattern, number, unit| Ok::<Form, String>(Form { loose: true, ..form(pattern, number, unit, false)? });
         let second = r"\s*(?:/|\bper\b)\s*s(?:ec(?:ond)?s?)?";
         // A number without a unit: the line ends here, or the next name begins. `95 %` does not match.
-        let alone = r"|\s*(?:$|[,;)])|\s+[a-z_][a-z_0-9().]*\s*[=:]";
+        let no_unit = r"|\s*(?:$|[,;)])|\s+[a-z_][a-z_0-9().]*\s*[=:]";
         let forms = vec![
             // tput(Mops)=8.63
             form(
@@ -99,7 +101,7 @@ impl Forms {
             // Throughput: 8.63 Mops/s; throughput=1200
             form(
                 format!(
-                    r"(?i)\b(?:tput|throughput)\s*[=:]\s*{NUMBER}(?:\s*([a-z]{{1,16}}{second}|{RATES}|[kmg]?ops)(?:[\s,;)]|$){alone})"
+                    r"(?i)\b(?:tput|throughput)\s*[=:]\s*{NUMBER}(?:\s*([a-z]{{1,16}}{second}|{RATES}|[kmg]?ops)(?:[\s,;)]|$){no_unit})"
                 ),
                 1,
                 Some(2),

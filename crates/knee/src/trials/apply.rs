@@ -11,20 +11,20 @@ pub(super) const FIRST_PROCESSOR: &str = "{first processor}";
 /// The variable with libraries that are loaded before the program's (ld.so(8)).
 const PRELOAD: &str = "LD_PRELOAD";
 
-/// Around a command: what a change may depend on.
-pub(crate) struct Around<'a> {
+/// What a change to a command may depend on.
+pub(crate) struct Surroundings<'a> {
     /// The experiment's folder, which holds knee's libraries; absolute.
     pub(crate) folder: &'a Path,
     /// An installed library that the trial loads.
     pub(crate) library: Option<&'a Path>,
     /// The first processor that the program may use.
     pub(crate) first_processor: u32,
-    /// Looks up a variable of knee's own environment, which the program gets, too.
+    /// Looks up a variable of knee's own environment, which the program inherits.
     pub(crate) variable: &'a dyn Fn(&str) -> Option<OsString>,
 }
 
 /// The command with the trial's changes.
-pub(crate) fn apply(template: &Template, trial: &Trial, around: &Around<'_>) -> Template {
+pub(crate) fn apply(template: &Template, trial: &Trial, around: &Surroundings<'_>) -> Template {
     let mut changed = template.clone();
     for change in trial.changes {
         match *change {
@@ -49,8 +49,8 @@ pub(crate) fn apply(template: &Template, trial: &Trial, around: &Around<'_>) -> 
     changed
 }
 
-/// Sets a variable, behind or instead of its old value. A library of the trial comes before those that the user loads.
-fn join(template: &mut Template, name: &str, value: &OsStr, between: Option<&str>, around: &Around<'_>) {
+/// Sets a variable: appends to its old value or replaces it. A library of the trial goes before those that the user loads.
+fn join(template: &mut Template, name: &str, value: &OsStr, between: Option<&str>, around: &Surroundings<'_>) {
     let set = template.env.iter().position(|(known, _)| known == name);
     let old = match set {
         Some(at) => Some(template.env.remove(at).1),
@@ -95,7 +95,7 @@ mod tests {
         let template = Template { argv: vec!["./app".into(), "{threads}".into()], env, folder: None, load: None };
         let variable =
             |name: &str| own.iter().find(|(known, _)| *known == name).map(|(_, value)| OsString::from(value));
-        let around = Around {
+        let around = Surroundings {
             folder: Path::new("/e"),
             library: Some(Path::new("/lib/x.so")),
             first_processor: 3,
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_are_added_to_those_that_are_there() {
+    fn settings_are_appended_to_existing_ones() {
         let tunables = tried("one-arena", &[("GLIBC_TUNABLES", "a=1")], &[]).variables;
         assert_eq!(tunables, pairs(&[("GLIBC_TUNABLES", "a=1:glibc.malloc.arena_max=1")]));
         let java = tried("parallel-gc", &[], &[("JAVA_TOOL_OPTIONS", "-Xmx1g")]).variables;

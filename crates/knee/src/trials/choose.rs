@@ -16,14 +16,14 @@ use std::path::{Path, PathBuf};
 /// Wrong if: the only trial that would show the cause comes later in the list.
 const MOST: usize = 6;
 
-/// Of several allocators, as many are tried: a second one shows whether it is the first one's doing.
+/// The most allocators that are tried. A second one shows whether an effect is peculiar to the first.
 ///
 /// Decides: how many other allocators are tried.
 /// From: the number of trials that can be judged in eight blocks.
 /// Wrong if: the first two help by their own faults.
 const MOST_ALLOCATORS: usize = 2;
 
-/// What the trials are to show.
+/// The cause that the trials are to confirm or disprove.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Suspect<'a> {
     pub(crate) cause: CauseId,
@@ -54,7 +54,7 @@ impl PartialEq for Trial {
 
 impl Eq for Trial {}
 
-/// What is on the machine.
+/// Where programs and libraries are found on the machine.
 pub(crate) struct Machine<'a> {
     pub(crate) search_path: Option<&'a OsStr>,
     /// An allocator's library that the user names.
@@ -92,7 +92,7 @@ pub(crate) fn choose(
                 );
                 left_out.push(LeftOut { trial, why });
             }
-            // One place is the control's.
+            // One place is kept for the control.
             Ok(_) if chosen.len() + 1 >= MOST => {
                 let why = format!("more than {MOST} trials need more blocks; --trial {} makes it", trial.id);
                 left_out.push(LeftOut { trial, why });
@@ -126,7 +126,7 @@ pub(crate) fn named(names: &[String], program: &Program, machine: &Machine<'_>) 
     Ok(chosen)
 }
 
-/// Adds the empty library where others are loaded.
+/// Adds the empty library as a control if a trial loads a library.
 fn controlled(chosen: &mut Vec<ChosenTrial>, program: &Program, machine: &Machine<'_>) {
     let there = |chosen: &ChosenTrial| chosen.trial == &EMPTY;
     if chosen.iter().any(|chosen| chosen.trial.preloads()) && !chosen.iter().any(there) {
@@ -135,14 +135,14 @@ fn controlled(chosen: &mut Vec<ChosenTrial>, program: &Program, machine: &Machin
     }
 }
 
-/// Whether a trial can be made; with the library that it loads.
+/// The library that a trial loads, if it loads an installed one.
 fn fits(trial: &Trial, program: &Program, machine: &Machine<'_>) -> Result<Option<PathBuf>, String> {
     program.fits(trial.needs)?;
     let mut library = None;
     for change in trial.changes {
         match change {
             Change::Preload(source) if !source.is_there() => {
-                return Err("this knee was built where there was no C compiler".to_owned());
+                return Err("this knee was built without a C compiler".to_owned());
             }
             Change::Library(names) => {
                 let given = machine.with.filter(|path| is_named(path, names));
@@ -201,7 +201,7 @@ mod tests {
         };
         let (inside, left_out) = chosen("random");
         assert_eq!(ids(&inside), ["random-per-thread", "adaptive-mutex", "empty-preload"]);
-        // Without a search path there is no taskset.
+        // Without a search path, taskset cannot be found.
         assert!(left_out.iter().any(|left| left.trial.id == "one-processor" && left.why.contains("util-linux")));
         let (other, _) = chosen("Store::get");
         assert_eq!(ids(&other), ["adaptive-mutex", "empty-preload"]);
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn mistyped_names_are_told() {
+    fn a_mistyped_name_gets_a_suggestion() {
         let wrong = named(&["one-procesor".to_owned()], &program(), &HERE).unwrap_err();
         assert_eq!(wrong.hint.as_deref(), Some("did you mean one-processor?"));
         assert!(named(&["one-arena".to_owned()], &program(), &HERE).is_ok());

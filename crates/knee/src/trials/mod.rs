@@ -1,8 +1,8 @@
-//! Trials: changes to how a program is run that show what a cause costs, without a change to the program.
+//! Trials: changes to how a program is run. They show what a cause costs without changing the program itself.
 //!
 //! Rooms: `known` the trials, a file for each kind; `preload` libraries of knee's own that are loaded before the program's;
-//! `program` what the program is, and so which trials fit it; `choose` which of them are made; `apply` a command with a
-//! trial's change; `output` whether the program did the same.
+//! `program` what kind of program it is, and so which trials fit it; `choose` which of them are made; `apply` a command
+//! with a trial's change; `output` whether the program still printed the same.
 //!
 //! Nothing is installed and no setting of the machine changes: a trial is variables and a wrapper for one run.
 //!
@@ -31,15 +31,15 @@ pub(crate) struct Trial {
     pub(crate) id: &'static str,
     /// What is different, in a few words.
     pub(crate) title: &'static str,
-    /// What is done to the command.
+    /// How the command is changed.
     pub(crate) changes: &'static [Change],
-    /// The causes that it is made for, and what a faster program says about each.
+    /// The causes that it is made for, and what it shows about each if the program gets faster.
     pub(crate) aims: &'static [(CauseId, Aim)],
     /// Functions that the cause must be found in; empty: any.
     pub(crate) only_in: &'static [&'static str],
     /// What the program must be.
     pub(crate) needs: Needs,
-    /// What a faster program shows.
+    /// What it shows if the program gets faster.
     pub(crate) proves: &'static str,
     /// What it cannot show.
     pub(crate) limits: &'static str,
@@ -47,28 +47,28 @@ pub(crate) struct Trial {
     pub(crate) keep: Keep,
 }
 
-/// What is done to a command.
+/// One change to a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {
     /// A library of knee's own is loaded before the program's.
     Preload(Source),
     /// An installed library is loaded before the program's: the first of these file names that is there.
     Library(&'static [&'static str]),
-    /// A variable is set. If it is set already, `join` stands between the old value and this one; without `join` the old
-    /// value goes.
+    /// A variable is set. If it is set already, `join` is put between the old value and this one; without `join` the old
+    /// value is replaced.
     Variable {
         /// Its name.
         name: &'static str,
         /// Its value.
         value: &'static str,
-        /// What stands between two values.
+        /// What is put between two values.
         join: Option<&'static str>,
     },
-    /// The command is run by another one, which comes first.
+    /// These words go before the command: another program, which runs it.
     Wrapper(&'static [&'static str]),
 }
 
-/// What a program must be for a trial.
+/// What kind of program a trial needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Needs {
     /// Anything.
@@ -94,16 +94,16 @@ pub(crate) enum Needs {
 /// What to do with a trial that helps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Keep {
-    /// The change can be kept as it is.
+    /// Keep the change as it is.
     Setting,
     /// The change is evidence; this is what to do in the program instead.
     Instead(&'static str),
-    /// It is never advice.
+    /// Nothing: the trial is never advice.
     Never,
 }
 
 impl Trial {
-    /// What a faster program says about a cause, found in this function; where that is not known, it may be any.
+    /// What it shows about a cause in this function if the program gets faster; without a function, any may be meant.
     pub(crate) fn aim(&self, cause: CauseId, function: Option<&str>) -> Aim {
         let fits = self.only_in.is_empty() || function.is_none_or(|name| self.only_in.contains(&name));
         let aim = self.aims.iter().find(|(known, _)| fits && *known == cause);

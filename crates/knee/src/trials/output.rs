@@ -1,4 +1,4 @@
-//! Whether a program with a trial's change printed what it prints unchanged.
+//! Whether a program printed the same with a trial's change as without it.
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::{fs, io};
 
-/// What has to stay the same for a trial to count.
+/// Which part of the output must stay the same for a trial to count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum SameOutput {
@@ -19,7 +19,7 @@ pub(crate) enum SameOutput {
     Exact,
 }
 
-/// What came of it.
+/// The result of the comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Same {
     Yes,
@@ -44,7 +44,7 @@ pub(crate) fn same(mode: SameOutput, unchanged: &Path, changed: &Path) -> io::Re
     })
 }
 
-/// True if glibc's loader said that it ignored a library that was to be loaded first: then nothing was tried.
+/// True if glibc's loader reported that it ignored a library of LD_PRELOAD: then nothing was tried.
 ///
 /// # Errors
 /// When the kept output cannot be read.
@@ -97,8 +97,8 @@ mod tests {
     fn a_library_that_the_loader_ignored_is_noticed() {
         let folder = case(&["1\n"]);
         assert!(!not_loaded(folder.path()).unwrap());
-        let said = "ERROR: ld.so: object '/x.so' from LD_PRELOAD cannot be preloaded (wrong ELF class): ignored.";
-        fs::write(folder.path().join("run-007.err"), said).unwrap();
+        let message = "ERROR: ld.so: object '/x.so' from LD_PRELOAD cannot be preloaded (wrong ELF class): ignored.";
+        fs::write(folder.path().join("run-007.err"), message).unwrap();
         assert!(not_loaded(folder.path()).unwrap());
     }
 

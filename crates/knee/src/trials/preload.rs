@@ -1,6 +1,6 @@
-//! Libraries of knee's own that a trial loads before the program's. Their sources are in the crate's folder `preload`; the
-//! build makes them and puts them into knee. They link to nothing, so that one file serves every C library that has the
-//! functions it replaces.
+//! knee's own libraries, which a trial loads before the program's. Their sources are in the crate's folder `preload`; the
+//! build compiles them into knee. They link to nothing, so one file works with every C library that has the functions
+//! that it replaces.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ pub(crate) const FOLDER: &str = "preload";
 pub(crate) enum Source {
     /// Changes nothing.
     Nothing,
-    /// Random numbers with a state for each thread.
+    /// Random numbers from one state per thread.
     Random,
     /// Adaptive mutexes.
     Mutex,

@@ -1,4 +1,4 @@
-//! What the program is that is tried, and so which trials fit it: by its file, and by what a recording says it loaded.
+//! What kind of program is tried, and so which trials fit it, judged by its file and by the modules in a recording.
 
 use super::Needs;
 use analyze::runtimes::is_launcher;
@@ -8,7 +8,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Scripts whose interpreter is a script: as many as the kernel follows (`BINPRM_MAX_RECURSION`).
+/// How many scripts whose interpreter is a script are followed: as many as the kernel follows (`BINPRM_MAX_RECURSION`).
 const MOST_SCRIPTS: usize = 5;
 
 /// How the program gets its C library.
@@ -22,23 +22,23 @@ enum Loads {
     Unknown,
 }
 
-/// What is known of the program.
+/// What is known about the program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Program {
     loads: Loads,
     go: bool,
-    /// The kernel lets no variable choose libraries for it.
+    /// If so, no variable can choose libraries for it.
     set_user_id: bool,
-    /// It only starts another program, of which a recording may tell more.
+    /// It only starts another program, whose libraries may be in a recording.
     launcher: bool,
     /// File names of the program, its interpreter and of what it loads, as far as known.
     files: Vec<String>,
-    /// True in a sweep over processors: the program's threads follow them.
+    /// True in a sweep over processors: the number of threads may follow that of processors.
     follows_processors: bool,
 }
 
 impl Program {
-    /// By the first word of a command, in the folder where it runs, and by the recording that was made of it.
+    /// Judges by the first word of a command, in the folder where it runs, and by a recording of it.
     pub(crate) fn from_command(
         argv: &[OsString],
         folder: Option<&Path>,
@@ -84,7 +84,7 @@ impl Program {
         program
     }
 
-    /// True if a file of this name, or beginning so, is the program, its interpreter or a library of it.
+    /// True if the name of the program, its interpreter or one of its libraries begins with one of these names.
     fn has(&self, names: &[&str]) -> bool {
         self.files.iter().any(|file| names.iter().any(|name| file.starts_with(name)))
     }
@@ -95,13 +95,13 @@ impl Program {
     /// With the reason in words, if it does not.
     pub(crate) fn fits(&self, needs: Needs) -> Result<(), &'static str> {
         let when = |so: bool, why: &'static str| if so { Ok(()) } else { Err(why) };
-        let go_alone = self.go && !self.has(&["libc.so"]);
+        let go_without_c = self.go && !self.has(&["libc.so"]);
         match needs {
             Needs::Nothing => Ok(()),
             Needs::Glibc | Needs::DynamicC if self.set_user_id => {
                 Err("the program is set-user-id: no variable changes its libraries")
             }
-            Needs::Glibc | Needs::DynamicC if go_alone => Err("Go programs use neither malloc nor mutexes of C"),
+            Needs::Glibc | Needs::DynamicC if go_without_c => Err("Go programs use neither malloc nor mutexes of C"),
             Needs::Glibc | Needs::DynamicC if self.loads == Loads::Nothing && !self.launcher => {
                 Err("the program is static: no library can be put before its own")
             }
@@ -112,9 +112,9 @@ impl Program {
                 self.has(&["libopenblas", "libmkl", "libblis", "libscipy_openblas"]),
                 "the program uses no BLAS with threads",
             ),
-            Needs::Go => when(self.go, "it is no Go program"),
-            Needs::Java => when(self.has(&["java", "libjvm.so"]), "it is no Java program"),
-            Needs::Python => when(self.has(&["python", "libpython"]), "it is no Python program"),
+            Needs::Go => when(self.go, "it is not a Go program"),
+            Needs::Java => when(self.has(&["java", "libjvm.so"]), "it is not a Java program"),
+            Needs::Python => when(self.has(&["python", "libpython"]), "it is not a Python program"),
             Needs::ThreadsByCount => {
                 when(!self.follows_processors, "with fewer processors the program would start fewer threads")
             }
@@ -147,16 +147,16 @@ mod tests {
     }
 
     #[test]
-    fn a_program_of_glibc_takes_libraries() {
+    fn libraries_can_be_loaded_into_a_program_with_glibc() {
         let shell = of("sh", false);
         assert!(shell.launcher && shell.fits(Needs::Nothing).is_ok());
         assert!(shell.fits(Needs::Go).is_err() && shell.fits(Needs::Java).is_err());
         assert!(shell.fits(Needs::ThreadsByCount).is_ok() && of("sh", true).fits(Needs::ThreadsByCount).is_err());
-        assert!(of("/nowhere/at/all", false).fits(Needs::Glibc).is_ok(), "what is not known is tried");
+        assert!(of("/nowhere/at/all", false).fits(Needs::Glibc).is_ok(), "what is unknown is tried");
     }
 
     #[test]
-    fn who_takes_none_is_told_why() {
+    fn other_programs_are_refused_with_the_reason() {
         let known = |loads, go, set_user_id, launcher| Program {
             loads,
             go,

@@ -1,7 +1,7 @@
 //! Which requests are allowed. Pure: compares a request with the server's address.
 //!
 //! Other users of the machine and other sites in the same browser can both reach a port of the loopback interface. The
-//! token stops those who have not seen the address. The host name stops sites that let their own name resolve to
+//! token keeps out everybody who has not seen the address. The host name stops sites that let their own name resolve to
 //! 127.0.0.1 (DNS rebinding), and the origin stops requests from other sites.
 
 /// What an allowed request must have.
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn the_address_that_was_printed_is_let_in() {
+    fn the_printed_address_is_let_in() {
         for host in ["127.0.0.1:4711", "localhost:4711", "LOCALHOST:4711"] {
             assert_eq!(check("GET", &[host], &[], "/00ff/"), Ok(""));
         }
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn other_names_and_origins_are_not() {
+    fn other_names_and_origins_are_refused() {
         for hosts in [
             &[][..],
             &["evil.example:4711"],
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn without_the_token_there_is_nothing() {
+    fn requests_without_the_token_are_refused() {
         for target in [
             "/",
             "",
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_written() {
+    fn only_reading_methods_are_allowed() {
         for method in ["POST", "PUT", "DELETE", "OPTIONS", "CONNECT", "get"] {
             assert_eq!(check(method, &["127.0.0.1:4711"], &[], "/00ff/"), Err(Refused::Method), "{method}");
         }

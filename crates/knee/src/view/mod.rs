@@ -1,7 +1,7 @@
-//! The server behind `knee view`: one page and the data it requests, on the loopback interface, behind a secret in the
-//! address. It serves no files: a page has four addresses, and everything behind them is in memory; with several cases,
-//! each has its own page, addressed by its number. Rooms: [`access`] which requests are allowed; [`responses`] what
-//! they get.
+//! The server of `knee view`: one page and the data that it requests, on the loopback interface, protected by a secret in
+//! the address. It serves no files: a page has four addresses, and all their answers are made from memory; with several
+//! cases, each has its own page, addressed by its number. Rooms: [`access`] which requests are allowed; [`responses`]
+//! what they get.
 //!
 //! May import: `collect`, `report`, getrandom, tiny_http.
 
@@ -43,7 +43,7 @@ impl Server {
         Ok(Server { http, access: AccessCheck { port, token: token()? } })
     }
 
-    /// What to open in a browser.
+    /// The address to open in a browser.
     pub(crate) fn address(&self) -> String {
         format!("http://{}:{}/{}/", Ipv4Addr::LOCALHOST, self.access.port, self.access.token)
     }
@@ -51,7 +51,7 @@ impl Server {
     /// Answers until `stop` is set.
     ///
     /// # Errors
-    /// When the system takes the socket away.
+    /// When the socket fails.
     pub(crate) fn run(&self, pages: &ServedPages, stop: &Stop) -> anyhow::Result<()> {
         let work = || -> io::Result<()> {
             while !stop.requested() {
@@ -79,7 +79,7 @@ impl Server {
         let method = request.method().to_string();
         let answer = match self.access.check(&method, &values("Host"), &values("Origin"), request.url()) {
             Ok(rest) => pages.answer(rest),
-            Err(Refused::Method) => responses::Answer::words(405, "this address is only read"),
+            Err(Refused::Method) => responses::Answer::words(405, "this address can only be read"),
             Err(Refused::Host) => responses::Answer::words(403, "this is not the host that knee view serves"),
             Err(Refused::Token) => responses::Answer::words(403, "the address needs the secret that knee view printed"),
         };

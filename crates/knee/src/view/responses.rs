@@ -1,4 +1,4 @@
-//! The answers: the page, and stretches of its lanes. No address names a file, so no address can lead to another file.
+//! The answers: the page, and parts of its lanes. No address names a file, so none can lead to a file of the machine.
 
 use report::html::Served;
 use report::html::detail::TimeRange;
@@ -27,7 +27,7 @@ impl Answer {
 /// Makes the page of a case, by its number.
 type Make = Box<dyn Fn(usize) -> anyhow::Result<Served> + Send + Sync>;
 
-/// Pages of cases that are kept: people who compare go back and forth, but a page holds every slice of its lanes.
+/// How many pages of cases are kept. People who compare go back and forth, but a page holds every slice of its lanes.
 const MOST_CASES: usize = 4;
 
 /// What is served.
@@ -55,7 +55,7 @@ impl Query<'_> {
         self.0.get(name)?.parse().ok()
     }
 
-    fn stretch(&self) -> Option<TimeRange> {
+    fn range(&self) -> Option<TimeRange> {
         Some(TimeRange { run: self.number("run")?, from: self.number("from")?, to: self.number("to")? })
     }
 }
@@ -133,12 +133,12 @@ fn nothing() -> Answer {
 }
 
 fn lanes(served: &Served, query: &Query<'_>) -> Option<Answer> {
-    let body = served.detail.lanes(query.stretch()?, query.number("columns")?)?;
+    let body = served.detail.lanes(query.range()?, query.number("columns")?)?;
     Some(Answer { status: 200, kind: "application/octet-stream", body })
 }
 
 fn sums(served: &Served, query: &Query<'_>) -> Option<Answer> {
-    Some(Answer::json(&served.detail.sums(query.stretch()?)?))
+    Some(Answer::json(&served.detail.sums(query.range()?)?))
 }
 
 fn find(served: &Served, query: &Query<'_>) -> Option<Answer> {

@@ -1,4 +1,4 @@
-//! The last seconds of what was seen, as one run's rows.
+//! What was seen in the last seconds, summed up as the rows of one run.
 
 use collect::observe::live::{Now, Window};
 use recording::Tables;
@@ -6,9 +6,9 @@ use recording::tables::{Syscall, Thread, Wait};
 use recording::{ThreadId, WaitId};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Looks that are summed up. A single look fluctuates; with more of them, ended threads stay too long.
+/// Looks that are summed up. A single look fluctuates; with more of them, ended threads would stay visible too long.
 const LOOKS: usize = 5;
-/// Looks whose processor use is remembered: as many as the widest screen can draw.
+/// Looks whose use of processors is kept: as many as the widest screen can draw.
 const LONG: usize = 512;
 
 /// What was seen lately.
@@ -26,7 +26,7 @@ impl History {
         if length > 0 {
             self.used.push_back(ran as f64 / length as f64);
         }
-        // Names come with the newest look; those of older looks would only take memory.
+        // The newest look brings all names; those of older looks would only take memory.
         for old in &mut self.windows {
             old.tables.frames.clear();
             old.tables.stacks.clear();
@@ -98,7 +98,7 @@ fn add_wait(sum: &mut Wait, more: &Wait) {
     let (count, blocked_ns) = (sum.count.saturating_add(more.count), sum.blocked_ns.saturating_add(more.blocked_ns));
     let runnable_ns = sum.runnable_ns.saturating_add(more.runnable_ns);
     let longest_ns = sum.longest_ns.max(more.longest_ns);
-    // The newest row knows most about the place.
+    // The newest row has the most complete description of the place.
     *sum = Wait { count, blocked_ns, runnable_ns, longest_ns, ..more.clone() };
 }
 
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_looks_are_one() {
+    fn the_last_looks_are_summed_up() {
         let mut history = History::default();
         assert!(history.summed().is_none());
         for at in 0..8 {
@@ -138,7 +138,7 @@ mod tests {
         assert_eq!(history.used(), [0.25; 8]);
     }
 
-    /// Each look names the calls of its own rows alone: a wait that the newest one has not seen keeps its call's name.
+    /// Each look names only the calls of its own rows: a wait that the newest look has not seen keeps its call's name.
     #[test]
     fn calls_and_marks_of_all_looks_are_kept() {
         let mut history = History::default();

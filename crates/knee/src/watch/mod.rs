@@ -1,5 +1,5 @@
-//! The live view behind `knee watch`. Rooms: [`history`] the last seconds of what was seen; [`terminal`] the terminal
-//! that is drawn on and restored; [`screen`] the loop between both.
+//! The live view of `knee watch`. Rooms: [`history`] what was seen in the last seconds; [`terminal`] the terminal that
+//! is drawn on and restored; [`screen`] the loop between the two.
 //!
 //! May import: `ui`, `collect`, `recording`, `report`, ratatui.
 

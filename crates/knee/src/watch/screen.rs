@@ -13,11 +13,11 @@ use std::time::{Duration, Instant};
 /// How soon a key is answered.
 const TICK: Duration = Duration::from_millis(50);
 
-/// What is said about the target.
+/// What the view says about the target.
 pub(crate) struct Subject {
-    /// What is looked at, and by which means.
+    /// The program, and how it is observed.
     pub(crate) title: String,
-    /// False when nothing tells which code runs.
+    /// False when the collector cannot see which code runs.
     pub(crate) sees_code: bool,
 }
 

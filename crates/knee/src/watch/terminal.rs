@@ -21,7 +21,7 @@ pub(super) struct Screen {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Input {
     Key(Key),
-    /// The window has another size.
+    /// The window's size has changed.
     Resized,
     Nothing,
 }
@@ -58,7 +58,7 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        // If the terminal is gone, nobody can be told.
+        // If the terminal is gone, there is nowhere to report it.
         let _ = execute!(io::stdout(), LeaveAlternateScreen, cursor::Show);
         let _ = disable_raw_mode();
     }
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_mean_what_the_last_line_says() {
+    fn keys_do_what_the_last_line_says() {
         let plain = |code| key(KeyEvent::new(code, KeyModifiers::NONE));
         assert_eq!(plain(KeyCode::Char('q')), Some(Key::Quit));
         assert_eq!(plain(KeyCode::Char('p')), Some(Key::Pause));

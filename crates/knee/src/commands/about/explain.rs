@@ -16,7 +16,7 @@ pub(crate) fn run(options: &Explain) -> anyhow::Result<ui::Code> {
     };
     if let (Some(wanted), []) = (&options.id, chosen.as_slice()) {
         let message = format!("there is no cause `{wanted}`");
-        return Err(Failure::new(Status::Usage, message).hint(meant(wanted)).into());
+        return Err(Failure::new(Status::Usage, message).hint(suggestion(wanted)).into());
     }
     let whole = options.all || options.id.is_some();
     ui::out(|out| match (whole, options.format) {
@@ -28,8 +28,8 @@ pub(crate) fn run(options: &Explain) -> anyhow::Result<ui::Code> {
     Ok(ui::OK)
 }
 
-/// The causes that a wrong name may mean: those that contain it, else the most similar one.
-fn meant(wanted: &str) -> String {
+/// A hint about a name that no cause has: the causes whose names contain it, else the most similar one.
+fn suggestion(wanted: &str) -> String {
     let names: Vec<&str> = with_none().map(name).collect();
     let wanted = wanted.to_lowercase();
     let mut near: Vec<&str> = names.iter().copied().filter(|name| name.contains(&wanted)).collect();

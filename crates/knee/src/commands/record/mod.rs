@@ -42,7 +42,7 @@ pub(crate) fn run(options: &cli::Record) -> anyhow::Result<ui::Code> {
         Some(pid) => running_command(pid)?,
         None => options.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
     };
-    let functions = functions::said(options.primitives.as_deref())?;
+    let functions = functions::declared(options.primitives.as_deref())?;
     let load = loaded.as_ref().map(UnderLoad::described);
     let Findings { capabilities, lacked_descriptors } = collect::probe::probe();
     let mut meta = Meta { functions, load, ..describe(command, &env, options.pid, capabilities) };
@@ -72,7 +72,7 @@ pub(crate) fn run(options: &cli::Record) -> anyhow::Result<ui::Code> {
     result
 }
 
-/// Starts the program and observes it to its end. True when the user stopped it.
+/// Starts the program and observes it to its end. The flag is true when the user stopped it.
 fn start(
     collector: Collector,
     options: &cli::Record,
@@ -97,7 +97,7 @@ fn start(
     Ok((row(RUN, Planned { case: 0, kind: RunKind::Traced, threads, block: 0 }, &finished), stop.requested()))
 }
 
-/// Observes a running program. True when the user stopped it before its time was up.
+/// Observes a running program. The flag is true when the user stopped it before its time was up.
 fn attach(
     pid: u32,
     options: &cli::Record,
@@ -162,7 +162,7 @@ fn conclude(
     meta.completion = if stopped { Completion::Interrupted } else { Completion::Finished };
     let whose = if meta.load.is_some() { "load" } else { "program" };
     let failed = match (run.exit_status, run.signal) {
-        // The user has ended it.
+        // The user ended the load.
         _ if stopped && meta.load.is_some() => None,
         (_, Some(signal)) => Some(format!("signal {signal} ended the {whose}")),
         (Some(status), _) if status != 0 => Some(format!("the {whose} ended with status {status}")),
@@ -245,9 +245,9 @@ impl OutputSink for Terminal {
 mod tests {
     use super::*;
 
-    /// Whoever is root is not told to become root: `knee watch -p 1` in a container.
+    /// For example `knee watch -p 1` in a container, where even root is refused.
     #[test]
-    fn advice_to_be_root_is_for_those_who_are_not() {
+    fn only_users_who_are_not_root_are_told_to_use_root() {
         let denied = Error::process(1, std::io::Error::from_raw_os_error(EACCES));
         let hint = |root| refused(&denied, root).map(|(status, hint)| (status as u8, hint)).unwrap_or_default();
         assert!(hint(false).1.contains("needs root") && hint(false).0 == Status::Permission as u8);

@@ -26,7 +26,7 @@ pub(super) const RUN: RunId = RunId(0);
 /// The load's last lines that an error shows.
 const LAST_LINES: usize = 10;
 
-/// A load whose options are right.
+/// A load, with its options checked.
 pub(super) struct UnderLoad {
     words: Vec<OsString>,
     plan: ServingPlan,
@@ -49,7 +49,7 @@ impl UnderLoad {
         Ok(Some(UnderLoad { words, plan, forms: job::forms(options.throughput.as_deref())? }))
     }
 
-    /// What `meta.json` says of it.
+    /// What `meta.json` says about the load.
     pub(super) fn described(&self) -> Load {
         Load {
             command: self.words.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
@@ -58,7 +58,8 @@ impl UnderLoad {
         }
     }
 
-    /// Starts the server, runs the load to its end, and ends the server. True when the user ended the load before.
+    /// Starts the server, runs the load to its end, and ends the server. The flag is true when the user ended the load
+    /// early.
     pub(super) fn observe(
         &self,
         collector: Collector,
@@ -75,16 +76,16 @@ impl UnderLoad {
         let serving = Serving { load, ready, ready_within, stop_within };
         // The user's Ctrl-C ends the load, and what was seen is kept.
         let options = RunOptions { interactive: true, ..RunOptions::default() };
-        let (mut printed, mut told) = (Capture::new(None), Capture::new(Some(Scanner::new(&self.forms))));
+        let (mut server_output, mut load_output) = (Capture::new(None), Capture::new(Some(Scanner::new(&self.forms))));
         let mut observer = Observer::new(collector);
-        let server = Server { command: &command, options: &options, sink: &mut printed, stop };
-        let loading = Loading { serving: &serving, sink: &mut told };
+        let server = Server { command: &command, options: &options, sink: &mut server_output, stop };
+        let loading = Loading { serving: &serving, sink: &mut load_output };
         let finished = observer.run_under(server, loading, writer, RUN);
         meta.notes.extend(observer.notes());
-        let ((printed, _), (told, found)) = (printed.finish(), told.finish());
+        let ((server_output, _), (load_output, found)) = (server_output.finish(), load_output.finish());
         let finished = finished.map_err(|error| match serving::of_error(&error) {
             Some(why) => {
-                let last = printed.last_lines(LAST_LINES);
+                let last = server_output.last_lines(LAST_LINES);
                 let failure = Failure::new(Status::Target, why);
                 if last.is_empty() { failure.into() } else { failure.hint(last.join("\n")).into() }
             }
@@ -94,14 +95,14 @@ impl UnderLoad {
             None => explain(error.into()),
         })?;
         let folder = writer.folder().join(OUTPUT);
-        printed.write(&folder, RUN.0, "")?;
-        told.write(&folder, RUN.0, ".load")?;
-        let found = Found { load: tools::read(&told.text()), ..found };
+        server_output.write(&folder, RUN.0, "")?;
+        load_output.write(&folder, RUN.0, ".load")?;
+        let found = Found { load: tools::read(&load_output.text()), ..found };
         let stopped = stop.requested();
         let useless = nothing_done(&found, self.forms.given).filter(|_| !stopped);
         if useless.is_some() && finished.exit != Exit::Status(0) {
             let next = "--ready says when the server takes requests, if it listens before that";
-            let last = told.last_lines(LAST_LINES);
+            let last = load_output.last_lines(LAST_LINES);
             let hint = if last.is_empty() { next.to_owned() } else { format!("{}\n{next}", last.join("\n")) };
             return Err(Failure::new(Status::Target, format!("the load failed: {}", finished.exit)).hint(hint).into());
         }

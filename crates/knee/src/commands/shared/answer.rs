@@ -53,14 +53,14 @@ pub(in crate::commands) fn tables(folder: &Path) -> anyhow::Result<Tables> {
     Ok(tables)
 }
 
-/// Reads a recording. If a file of primitives is named, it replaces what the recording says about functions.
+/// Reads a recording. If a file of primitives is named, it replaces the recording's list of functions.
 ///
 /// # Errors
 /// As [`tables`], and when the file cannot be read or has mistakes.
 pub(in crate::commands) fn tables_with(folder: &Path, primitives: Option<&Path>) -> anyhow::Result<Tables> {
-    let said = primitives.map(functions::load).transpose()?;
+    let declared = primitives.map(functions::load).transpose()?;
     let mut tables = tables(folder)?;
-    tables.meta.functions = said.unwrap_or(tables.meta.functions);
+    tables.meta.functions = declared.unwrap_or(tables.meta.functions);
     Ok(tables)
 }
 
@@ -100,7 +100,7 @@ pub(in crate::commands) fn keep(folder: &Path) -> anyhow::Result<Answer> {
     let model = Model::new(&tables);
     let analysis = analyze(&model);
     let mut json = Vec::new();
-    ::report::json::render(&related(&analysis.answer), &mut json)?;
+    ::report::json::render(&with_relative_paths(&analysis.answer), &mut json)?;
     write(folder, VERDICT, &json)?;
     write(folder, PAGE, &page(&analysis, folder)?)?;
     Ok(analysis.answer)
@@ -130,14 +130,14 @@ pub(in crate::commands) fn print(answer: &Answer, folder: &Path, format: AnswerF
     let places = SweepFiles { recording: folder, beside: &beside };
     ui::out(|mut out| match format {
         AnswerFormat::Text => ::report::terminal::render(answer, &places, ui::style(), &mut out),
-        AnswerFormat::Json => ::report::json::render(&related(answer), &mut out),
+        AnswerFormat::Json => ::report::json::render(&with_relative_paths(answer), &mut out),
         AnswerFormat::Markdown => ::report::markdown::render(answer, &mut out),
         AnswerFormat::Sarif => ::report::sarif::render(answer, &repository(), &mut out),
     })
 }
 
 /// The answer with the paths of its sources relative to the repository.
-fn related(answer: &Answer) -> Answer {
+fn with_relative_paths(answer: &Answer) -> Answer {
     let mut related = answer.clone();
     ::report::repository::relate(&mut related, &repository());
     related

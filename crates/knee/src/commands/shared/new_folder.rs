@@ -9,7 +9,7 @@ pub(crate) fn new_folder(folder: &Path, error: &std::io::Error) -> String {
     let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     match error.kind() {
         ErrorKind::NotFound => format!("there is no folder {0}: mkdir -p {0}", parent.display()),
-        ErrorKind::NotADirectory => format!("{} is no folder; -o DIR names a new one", parent.display()),
+        ErrorKind::NotADirectory => format!("{} is not a folder; -o DIR names a new one", parent.display()),
         ErrorKind::PermissionDenied => {
             format!("you may not write into {}; -o DIR names a new folder elsewhere", parent.display())
         }
@@ -31,18 +31,18 @@ mod tests {
     use crate::failure::{Status, of_io};
 
     #[test]
-    fn what_to_do_about_a_folder_follows_from_why_it_cannot_be() {
-        for (kind, said, status) in [
+    fn the_advice_depends_on_why_the_folder_cannot_be_created() {
+        for (kind, part, status) in [
             (ErrorKind::NotFound, "there is no folder a: mkdir -p a", Status::Usage),
-            (ErrorKind::NotADirectory, "a is no folder; -o DIR", Status::Usage),
+            (ErrorKind::NotADirectory, "a is not a folder; -o DIR", Status::Usage),
             (ErrorKind::AlreadyExists, "-o DIR names a new folder", Status::Usage),
             (ErrorKind::PermissionDenied, "you may not write into a;", Status::Permission),
             (ErrorKind::ReadOnlyFilesystem, "nothing can be written into a;", Status::Permission),
             (ErrorKind::StorageFull, "where there is room", Status::Internal),
         ] {
             let (error, folder) = (std::io::Error::from(kind), Path::new("a/b"));
-            assert!(new_folder(folder, &error).contains(said), "{}", new_folder(folder, &error));
-            assert_eq!(of_io(&error), status, "{said}");
+            assert!(new_folder(folder, &error).contains(part), "{}", new_folder(folder, &error));
+            assert_eq!(of_io(&error), status, "{part}");
         }
         let none_left = std::io::Error::from_raw_os_error(EMFILE);
         assert!(new_folder(Path::new("b"), &none_left).contains("ulimit -n"));

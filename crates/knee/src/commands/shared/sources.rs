@@ -11,7 +11,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
-/// Larger files are generated; nobody reads them.
+/// The largest file that is read, in bytes. Larger ones are generated; nobody reads them.
 const LARGEST: u64 = 4 << 20;
 
 /// File name endings of the languages whose compilers write line tables that knee reads.

@@ -19,7 +19,7 @@ use std::path::Path;
 /// Beside the recordings: the experiment for scripts.
 const EXPERIMENT: &str = "experiment.json";
 
-/// The cause of an id.
+/// The cause with this id.
 pub(in crate::commands) fn cause(id: &str) -> Option<CauseId> {
     analyze::causes::with_none().map(|meta| meta.id).find(|known| known.name() == id)
 }
@@ -67,7 +67,9 @@ struct Tested {
 pub(in crate::commands) fn experiment_of(folder: &Path) -> anyhow::Result<Experiment> {
     let index = index::read(folder)?;
     let damaged = |what: &str| Failure::new(Status::Recording, format!("{}: {what}", folder.display()));
-    let Some(about) = index.experiment.clone() else { return Err(damaged("it says nothing about its trials").into()) };
+    let Some(about) = index.experiment.clone() else {
+        return Err(damaged("the index says nothing about its trials").into());
+    };
     let (first, others) = index
         .cases
         .split_first()
@@ -80,7 +82,7 @@ pub(in crate::commands) fn experiment_of(folder: &Path) -> anyhow::Result<Experi
         // A name may have a number behind it.
         let id = entry.variant.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches('-');
         let Some(trial) = find(&entry.variant).or_else(|| find(id)) else {
-            return Err(damaged(&format!("this knee knows no trial {}", entry.variant)).into());
+            return Err(damaged(&format!("this version of knee knows no trial {}", entry.variant)).into());
         };
         let place = at(&entry.recording);
         let printed = |folder: &Path| folder.join(answer::OUTPUT);
@@ -150,8 +152,8 @@ pub(in crate::commands) fn experiment_of(folder: &Path) -> anyhow::Result<Experi
     Ok(experiment)
 }
 
-/// What a faster program says. That a cause is *not* there follows only where the change surely reached the program: where its
-/// recording found the cause inside the C library that the trial replaces.
+/// What it shows when the program gets faster with the trial, or does not. A program that stays as slow disproves the
+/// cause only where the trial surely took effect: where the recording found the cause in the C library that it replaces.
 fn aim(trial: &Trial, subject: &Suspected) -> Aim {
     let Some(cause) = cause(&subject.cause) else { return Aim::Misses };
     match trial.aim(cause, subject.function.as_deref()) {
@@ -238,7 +240,7 @@ fn warnings(unchanged: &Tables, cases: &[Tested]) -> Vec<String> {
     warnings
 }
 
-/// Notes the trials with the recording whose answer they are about, and writes its answer and page anew.
+/// Notes the trials in the recording whose answer they are about, and writes its answer and page anew.
 ///
 /// # Errors
 /// When the recording's folder cannot be written.

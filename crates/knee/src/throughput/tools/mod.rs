@@ -1,7 +1,7 @@
-//! What load generators print at their end: how much work was done, what failed, how long it took.
+//! What load generators print at the end: how much work was done, what failed, how long it took.
 //!
 //! Rooms: `report` their common report; `web` those that speak HTTP; `stores` those for databases; `text` numbers and
-//! times as they print them. The rate is of successful requests: failed ones that a tool counts too are subtracted.
+//! times as they print them. The rate counts successful requests only: if a tool includes failed ones, they are subtracted.
 //!
 //! May import: nothing of knee's.
 

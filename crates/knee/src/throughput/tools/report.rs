@@ -1,4 +1,4 @@
-//! The report of a load about its run.
+//! The report that a load generator prints about its run.
 
 /// The report of a load about its run.
 #[derive(Debug, Clone, PartialEq)]

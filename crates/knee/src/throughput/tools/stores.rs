@@ -1,7 +1,7 @@
 //! redis-benchmark, memtier_benchmark, pgbench and sysbench.
 
 use super::report::LoadReport;
-use super::text::{behind, count, milliseconds, number};
+use super::text::{after_label, count, milliseconds, number};
 
 /// One row per test, each with equally many requests; several tests give the rate of all of them together.
 pub(super) fn redis_benchmark(lines: &[&str]) -> Option<LoadReport> {
@@ -64,13 +64,13 @@ pub(super) fn memtier(lines: &[&str]) -> Option<LoadReport> {
 
 /// Its rate counts successful transactions; older versions print two rates, with and without the time to connect.
 pub(super) fn pgbench(lines: &[&str]) -> Option<LoadReport> {
-    let told = |line: &&str| line.strip_prefix("tps = ").filter(|rest| rest.contains("connection")).and_then(number);
-    let rate = lines.iter().rev().find_map(told)?;
+    let tps = |line: &&str| line.strip_prefix("tps = ").filter(|rest| rest.contains("connection")).and_then(number);
+    let rate = lines.iter().rev().find_map(tps)?;
     Some(LoadReport {
         from: "pgbench's tps",
         unit: "transactions/s",
         rate,
-        errors: behind(lines, "number of failed transactions:").and_then(count),
+        errors: after_label(lines, "number of failed transactions:").and_then(count),
         median_ns: None,
         at_99_ns: None,
     })
@@ -79,11 +79,11 @@ pub(super) fn pgbench(lines: &[&str]) -> Option<LoadReport> {
 pub(super) fn sysbench(lines: &[&str]) -> Option<LoadReport> {
     lines.iter().find(|line| line.starts_with("sysbench "))?;
     // `transactions:  20  (2.0 per sec.)`
-    let in_brackets = |label| behind(lines, label).and_then(|rest| number(rest.split_once('(')?.1));
-    let (rate, unit) = match (in_brackets("transactions:"), behind(lines, "events per second:").and_then(number)) {
+    let in_brackets = |label| after_label(lines, label).and_then(|rest| number(rest.split_once('(')?.1));
+    let (rate, unit) = match (in_brackets("transactions:"), after_label(lines, "events per second:").and_then(number)) {
         (Some(rate), _) => (rate, "transactions/s"),
         (None, Some(rate)) => (rate, "events/s"),
-        (None, None) => match behind(lines, "events/s (eps):").and_then(number) {
+        (None, None) => match after_label(lines, "events/s (eps):").and_then(number) {
             Some(rate) => (rate, "events/s"),
             None => (in_brackets("Total operations:")?, "operations/s"),
         },
@@ -92,8 +92,8 @@ pub(super) fn sysbench(lines: &[&str]) -> Option<LoadReport> {
         from: "sysbench's rate",
         unit,
         rate,
-        errors: behind(lines, "ignored errors:").and_then(count),
-        median_ns: behind(lines, "50th percentile:").and_then(milliseconds),
-        at_99_ns: behind(lines, "99th percentile:").and_then(milliseconds),
+        errors: after_label(lines, "ignored errors:").and_then(count),
+        median_ns: after_label(lines, "50th percentile:").and_then(milliseconds),
+        at_99_ns: after_label(lines, "99th percentile:").and_then(milliseconds),
     })
 }

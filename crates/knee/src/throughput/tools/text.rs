@@ -1,7 +1,7 @@
 //! Numbers and times in lines of text.
 
 /// The text after a label, in the first line that begins with it.
-pub(super) fn behind<'t>(lines: &[&'t str], label: &str) -> Option<&'t str> {
+pub(super) fn after_label<'t>(lines: &[&'t str], label: &str) -> Option<&'t str> {
     lines.iter().find_map(|line| line.strip_prefix(label)).map(str::trim)
 }
 
@@ -41,7 +41,7 @@ pub(super) fn milliseconds(text: &str) -> Option<u64> {
     number(text).filter(|number| *number >= 0.0).map(|number| (number * 1e6).round() as u64)
 }
 
-/// The rate of the requests that succeeded.
+/// The rate of successful requests, from the rate of all of them.
 pub(super) fn good(rate: f64, failed: u64, all: u64) -> f64 {
     if all == 0 { rate } else { rate * (1.0 - (failed.min(all) as f64 / all as f64)) }
 }

@@ -1,7 +1,7 @@
 //! wrk, wrk2, ab, h2load, vegeta, k6, hey and oha.
 
 use super::report::LoadReport;
-use super::text::{behind, count, good, milliseconds, number, time_ns};
+use super::text::{after_label, count, good, milliseconds, number, time_ns};
 
 const UNIT: &str = "requests/s";
 
@@ -15,13 +15,13 @@ fn percentile<'t>(lines: &[&'t str], percent: f64) -> Option<&'t str> {
 }
 
 pub(super) fn wrk(lines: &[&str]) -> Option<LoadReport> {
-    let rate = number(behind(lines, "Requests/sec:")?)?;
+    let rate = number(after_label(lines, "Requests/sec:")?)?;
     // `22464657 requests in 30.00s, 17.76GB read`
     let all =
         lines.iter().find(|line| line.contains(" requests in ") && line.contains(" read")).and_then(|l| count(l))?;
-    let refused = behind(lines, "Non-2xx or 3xx responses:").and_then(count).unwrap_or(0);
+    let refused = after_label(lines, "Non-2xx or 3xx responses:").and_then(count).unwrap_or(0);
     // `connect 0, read 0, write 0, timeout 5`
-    let sockets = behind(lines, "Socket errors:").unwrap_or_default();
+    let sockets = after_label(lines, "Socket errors:").unwrap_or_default();
     let broken: u64 = sockets.split(',').filter_map(|part| count(part.rsplit_once(' ')?.1)).sum();
     let time = |percent| percentile(lines, percent).and_then(time_ns);
     Some(LoadReport {
@@ -36,15 +36,16 @@ pub(super) fn wrk(lines: &[&str]) -> Option<LoadReport> {
 }
 
 pub(super) fn ab(lines: &[&str]) -> Option<LoadReport> {
-    let rate = number(behind(lines, "Requests per second:")?)?;
-    let all = count(behind(lines, "Complete requests:")?)?;
-    let failed = behind(lines, "Failed requests:").and_then(count).unwrap_or(0);
-    // `(Connect: 0, Receive: 0, Length: 12, Exceptions: 0)`: an answer of another length than the first is no failure.
+    let rate = number(after_label(lines, "Requests per second:")?)?;
+    let all = count(after_label(lines, "Complete requests:")?)?;
+    let failed = after_label(lines, "Failed requests:").and_then(count).unwrap_or(0);
+    // `(Connect: 0, Receive: 0, Length: 12, Exceptions: 0)`: an answer whose length differs from the first one's did
+    // not fail.
     let kinds = lines.iter().find(|line| line.starts_with("(Connect:")).map(|line| line.trim_matches(['(', ')']));
     let other_length =
         kinds.into_iter().flat_map(|kinds| kinds.split(',')).filter_map(|kind| kind.trim().strip_prefix("Length:"));
     let failed = failed.saturating_sub(other_length.filter_map(count).sum());
-    let refused = behind(lines, "Non-2xx responses:").and_then(count).unwrap_or(0);
+    let refused = after_label(lines, "Non-2xx responses:").and_then(count).unwrap_or(0);
     let time = |percent| percentile(lines, percent).and_then(milliseconds);
     Some(LoadReport {
         from: "ab's Requests per second",
@@ -59,10 +60,10 @@ pub(super) fn ab(lines: &[&str]) -> Option<LoadReport> {
 /// Its rate is of successful requests.
 pub(super) fn h2load(lines: &[&str]) -> Option<LoadReport> {
     // `finished in 5.00s, 1234.56 req/s, 1.20MB/s`
-    let finished = behind(lines, "finished in ")?;
+    let finished = after_label(lines, "finished in ")?;
     let rate = finished.split(',').find_map(|part| number(part.trim().strip_suffix("req/s")?))?;
     // `10000 total, 10000 started, 10000 done, 9990 succeeded, 10 failed, 0 errored, 0 timeout`
-    let requests = behind(lines, "requests:").unwrap_or_default();
+    let requests = after_label(lines, "requests:").unwrap_or_default();
     let failed = requests.split(',').find_map(|part| count(part.trim().strip_suffix("failed")?));
     Some(LoadReport { from: "h2load's req/s", unit: UNIT, rate, errors: failed, median_ns: None, at_99_ns: None })
 }
@@ -129,7 +130,7 @@ pub(super) fn k6(lines: &[&str]) -> Option<LoadReport> {
 
 /// oha resembles hey, but its rate counts answers only, and it counts requests cut off at the end as errors.
 pub(super) fn hey_or_oha(lines: &[&str]) -> Option<LoadReport> {
-    let rate = number(behind(lines, "Requests/sec:")?)?;
+    let rate = number(after_label(lines, "Requests/sec:")?)?;
     let from = |label: &str| lines.iter().position(|line| line.starts_with(label)).and_then(|at| lines.get(at + 1..));
     let pairs = |label: &str| -> Vec<(String, String)> {
         let part = from(label).unwrap_or_default().iter().take_while(|line| line.starts_with('['));

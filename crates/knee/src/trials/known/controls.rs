@@ -1,4 +1,4 @@
-//! Trials that are to change nothing, or to do harm: they show that the others can be believed.
+//! Controls: trials that are expected to change nothing, or to do harm. They show that the others can be believed.
 
 use crate::trials::preload::Source;
 use crate::trials::{Change, Keep, Needs, Trial};

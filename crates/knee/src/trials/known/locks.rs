@@ -1,4 +1,4 @@
-//! Locks: one that is taken away, and how threads wait for the others.
+//! Trials about locks: one removes a lock, one changes how threads wait for locks.
 
 use crate::trials::preload::Source;
 use crate::trials::{Change, Keep, Needs, Trial};
@@ -18,7 +18,7 @@ pub(super) const RANDOM: Trial = Trial {
     keep: Keep::Instead("give each thread a generator of its own: random_r, erand48, or one of the language's library"),
 };
 
-/// pthread_mutexattr_settype(3): `PTHREAD_MUTEX_ADAPTIVE_NP`; the tunable is of glibc 2.34.
+/// pthread_mutexattr_settype(3): `PTHREAD_MUTEX_ADAPTIVE_NP`; the tunable exists since glibc 2.34.
 pub(super) const ADAPTIVE: Trial = Trial {
     id: "adaptive-mutex",
     title: "mutexes that spin before they sleep",
@@ -29,8 +29,8 @@ pub(super) const ADAPTIVE: Trial = Trial {
     aims: &[(CauseId::USER_LOCK, Aim::Eases)],
     only_in: &[],
     needs: Needs::Glibc,
-    proves: "sleeping and waking at a mutex costs more than what the mutex protects",
-    limits: "anything about locks that are no pthread mutexes, or that take longer than a thread looks",
+    proves: "sleeping and waking at a mutex costs more than the work that the mutex protects",
+    limits: "anything about locks other than pthread mutexes, or locks that are held for longer than a thread spins",
     keep: Keep::Instead(
         "hold the lock for less, or less often; else make it adaptive: pthread_mutexattr_settype with \
          PTHREAD_MUTEX_ADAPTIVE_NP",

@@ -20,7 +20,7 @@ pub(super) const TOP_PAD: Trial = Trial {
     only_in: &[],
     needs: Needs::Glibc,
     proves: "malloc and free ask the kernel for memory and give it back too often",
-    limits: "anything about memory that the program maps by itself",
+    limits: "anything about memory that the program maps itself",
     keep: Keep::Setting,
 };
 

@@ -16,7 +16,7 @@ use controls::NOTHING;
 
 use super::Trial;
 
-/// All of them, the most telling first. An experiment makes the first that fit.
+/// All of them, the most conclusive first. An experiment makes the first that fit.
 pub(crate) const ALL: &[&Trial] = &[
     &locks::RANDOM,
     &allocators::TCMALLOC,
@@ -41,7 +41,7 @@ pub(crate) const ALL: &[&Trial] = &[
     &runtimes::PYTHON_MALLOC,
 ];
 
-/// The trial of a name.
+/// The trial with this name.
 pub(crate) fn find(id: &str) -> Option<&'static Trial> {
     ALL.iter().copied().chain([&EMPTY, &NOTHING]).find(|trial| trial.id == id)
 }
@@ -53,7 +53,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn each_has_its_name_and_says_what_it_shows() {
+    fn each_trial_has_its_own_name_and_says_what_it_shows() {
         let all: Vec<&Trial> = ALL.iter().copied().chain([&EMPTY, &NOTHING]).collect();
         let ids: BTreeSet<&str> = all.iter().map(|trial| trial.id).collect();
         assert_eq!(ids.len(), all.len());
@@ -65,9 +65,9 @@ mod tests {
         }
     }
 
-    /// A library of knee's own is there for the experiment alone.
+    /// knee's own libraries exist only during an experiment, so no advice may be to keep one.
     #[test]
-    fn no_library_of_knee_s_is_advice() {
+    fn no_advice_keeps_a_library_of_knees() {
         for trial in ALL {
             let own = trial.changes.iter().any(|change| matches!(change, Change::Preload(_)));
             assert!(!own || trial.keep != Keep::Setting, "{}", trial.id);
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn every_trial_has_a_cause_but_the_controls() {
+    fn every_trial_but_the_controls_aims_at_a_cause() {
         for trial in ALL {
             assert_eq!(trial.aims.is_empty(), trial.id == "one-arena", "{}", trial.id);
         }

@@ -4,8 +4,8 @@ use crate::trials::{Change, Keep, Needs, Trial};
 use analyze::answer::CauseId;
 use analyze::compare::experiment::Aim;
 
-/// All threads on one processor: nothing has to move from one processor's cache to another's, and nobody waits for a lock
-/// whose holder runs elsewhere.
+/// All threads on one processor: nothing has to move from one processor's cache to another's, and no thread waits for a
+/// lock whose holder runs elsewhere.
 pub(super) const ONE: Trial = Trial {
     id: "one-processor",
     title: "all threads on one processor",
@@ -24,7 +24,7 @@ pub(super) const ONE: Trial = Trial {
     keep: Keep::Never,
 };
 
-/// sched(7): threads of SCHED_BATCH interrupt others less often when they are woken.
+/// sched(7): a woken SCHED_BATCH thread preempts running threads less often.
 pub(super) const BATCH: Trial = Trial {
     id: "batch",
     title: "batch scheduling",

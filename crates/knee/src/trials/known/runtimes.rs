@@ -1,10 +1,10 @@
-//! Settings of languages' runtimes: OpenMP, BLAS, Go, Java, Python.
+//! Settings of runtimes and libraries: OpenMP, BLAS, Go, Java, Python.
 
 use crate::trials::{Change, Keep, Needs, Trial};
 use analyze::answer::CauseId;
 use analyze::compare::experiment::Aim;
 
-/// The OpenMP specification's OMP_WAIT_POLICY; LLVM's and Intel's runtimes have a time of their own.
+/// The OpenMP specification's OMP_WAIT_POLICY; LLVM's and Intel's runtimes have their own variable, the time to spin.
 pub(super) const PASSIVE: Trial = Trial {
     id: "openmp-passive",
     title: "OpenMP threads that sleep, not spin",
@@ -15,7 +15,7 @@ pub(super) const PASSIVE: Trial = Trial {
     aims: &[(CauseId::SPIN_WAIT, Aim::Eases), (CauseId::OVERSUBSCRIPTION, Aim::Eases)],
     only_in: &[],
     needs: Needs::OpenMp,
-    proves: "threads that wait for work keep processors from those that have some",
+    proves: "threads that spin while they wait for work take processors from threads that have some",
     limits: "why they have none",
     keep: Keep::Setting,
 };
@@ -51,7 +51,7 @@ pub(super) const BLAS: Trial = Trial {
     ],
     only_in: &[],
     needs: Needs::Blas,
-    proves: "the library's threads are in the way of the program's own",
+    proves: "the library's threads compete with the program's own",
     limits: "how fast one large product would be with all processors",
     keep: Keep::Setting,
 };

@@ -30,6 +30,6 @@ pub(super) const SMALL_STACKS: Trial = Trial {
     only_in: &[],
     needs: Needs::DynamicC,
     proves: "the size of the stacks is a part of what starting threads costs",
-    limits: "whether the program can do with so small a stack for every input",
+    limits: "whether so small a stack is enough for every input",
     keep: Keep::Setting,
 };
