@@ -1,7 +1,7 @@
-//! No circular imports: if a file imports another, that file and all that it imports can be read without the first.
+//! No circular imports: a file can be read without the files that import it.
 //!
-//! Imports are `use` lines and paths that begin with `crate`, `super` or a child module. Declaring a module is not an
-//! import of it; tests inside files do not count.
+//! Imports are `use` lines and paths that begin with `crate`, `super` or a child module. Declaring a module does not
+//! count as an import; nor do tests inside files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -15,7 +15,7 @@ type Module = Vec<String>;
 type Imports = BTreeMap<Module, BTreeSet<Module>>;
 
 #[test]
-fn files_import_each_other_in_no_circle() {
+fn files_do_not_import_each_other_in_a_circle() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the folder of all crates");
     let mut checked = 0;
     for entry in fs::read_dir(crates).expect("the crates").flatten() {
@@ -34,7 +34,7 @@ fn files_import_each_other_in_no_circle() {
 }
 
 #[test]
-fn circles_are_found_and_declarations_are_none() {
+fn circles_are_found_and_declarations_do_not_count() {
     let graph = |edges: &[(&str, &[&str])]| -> Imports {
         let module = |name: &str| vec![name.to_owned()];
         edges.iter().map(|(from, to)| (module(from), to.iter().map(|name| module(name)).collect())).collect()
@@ -51,13 +51,13 @@ fn circles_are_found_and_declarations_are_none() {
     assert!(!found.iter().any(|path| path.contains("no") || path.contains('j')), "{found:?}");
 }
 
-/// Removes, again and again, all files that import none of the remaining files, or that none of them imports. What is
-/// left are circles and the files between them.
+/// Removes, again and again, all files that import no remaining file or that no remaining file imports. Only circles and
+/// the files between circles are left.
 fn circle(mut imports: Imports) -> Vec<String> {
     loop {
         let before = imports.len();
-        let there: BTreeSet<Module> = imports.keys().cloned().collect();
-        imports.retain(|_, to| to.iter().any(|module| there.contains(module)));
+        let remaining: BTreeSet<Module> = imports.keys().cloned().collect();
+        imports.retain(|_, to| to.iter().any(|module| remaining.contains(module)));
         let imported: BTreeSet<Module> = imports.values().flatten().cloned().collect();
         imports.retain(|module, _| imported.contains(module));
         if imports.len() == before {

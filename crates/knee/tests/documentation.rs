@@ -1,5 +1,5 @@
 //! Checks the documentation: pages quote what knee prints, the chapter about causes says what the source says, every
-//! page is in the book, and links lead somewhere.
+//! page is in the book, and no link is dead.
 //!
 //! A page quotes knee between two markers; `as` is the command that the reader is shown, `until` cuts a long output
 //! before the line that begins with this text:
@@ -86,7 +86,7 @@ This page is written from the source, `crates/analyze/src/causes/`: one folder a
 ";
 
 #[test]
-fn the_chapter_of_the_causes_is_what_the_source_says() {
+fn the_chapter_about_causes_says_what_the_source_says() {
     let table = knee(&strings(&["explain", "--format", "markdown"]));
     let sections = knee(&strings(&["explain", "--all", "--format", "markdown"]));
     let causes = table.matches("| [`").count();
@@ -142,8 +142,8 @@ fn anchors(page: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn links_lead_somewhere() {
-    // The text of a link may be code, which has been removed with its backquotes.
+fn no_link_is_dead() {
+    // Only the target is matched: the text of a link may be code, which has been removed.
     let link = Regex::new(r"\]\(([^)\s]+)\)").unwrap();
     let docs = root().join("docs");
     let mut followed = 0;
@@ -157,7 +157,7 @@ fn links_lead_somewhere() {
             followed += 1;
             let (file, anchor) = target.split_once('#').unwrap_or((target, ""));
             let to = if file.is_empty() { path.clone() } else { path.parent().unwrap().join(file) };
-            let to = to.canonicalize().unwrap_or_else(|_| panic!("{}: {target} is not there", path.display()));
+            let to = to.canonicalize().unwrap_or_else(|_| panic!("{}: {target} does not exist", path.display()));
             if !anchor.is_empty() {
                 let anchors = anchors(&fs::read_to_string(&to).unwrap());
                 assert!(anchors.contains(anchor), "{}: {target}, of {anchors:?}", path.display());

@@ -63,7 +63,7 @@ impl Example {
             serves: is("serves"),
             root: is("root"),
         };
-        assert!(!example.says.is_empty() || example.writes.is_some(), "{asked}: nothing is asked of it");
+        assert!(!example.says.is_empty() || example.writes.is_some(), "{asked}: it checks nothing");
         example
     }
 
@@ -102,7 +102,7 @@ impl Example {
         if let Some(name) = &self.writes {
             assert!(fs::metadata(folder.path().join(name)).unwrap().len() > 0, "{}: {name} is empty", self.asked);
         }
-        self.says_so(&printed);
+        self.assert_says(&printed);
         let lines: Vec<&str> = printed.lines().collect();
         let ends = |line: &&str| self.until.as_ref().is_some_and(|end| line.trim_start().starts_with(end.as_str()));
         // The text of `until` may be missing: it depends on what a sweep finds on this machine, at this moment.
@@ -110,7 +110,7 @@ impl Example {
         lines[..end.unwrap_or(lines.len())].join("\n").trim_end().to_owned()
     }
 
-    fn says_so(&self, printed: &str) {
+    fn assert_says(&self, printed: &str) {
         for words in &self.says {
             assert!(printed.contains(words), "{}: '{words}' is not in {printed}", self.asked);
         }

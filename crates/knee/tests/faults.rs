@@ -1,6 +1,6 @@
-//! Misfortune without privileges: knee is killed, stopped or interrupted at any moment, calls are cut short, files
+//! Faults that need no privileges: knee is killed, stopped or interrupted at any moment, calls are cut short, files
 //! cannot grow, descriptors run out, a clock steps. At every moment the recording must be readable or refused with a
-//! message. What becomes of the program is looked at where knee observes it (`live_faults.rs`).
+//! message. Faults while knee observes a program are in `live/faults.rs`.
 
 #![expect(clippy::unwrap_used, reason = "a test may fail here")]
 
@@ -40,7 +40,7 @@ fn start(folder: &Path) -> Child {
 }
 
 #[test]
-fn killed_at_any_moment_it_leaves_a_recording_that_can_be_read_or_none() {
+fn a_knee_killed_at_any_moment_leaves_a_readable_recording_or_none() {
     let (mut read, mut refused) = (0, 0);
     // From the start to somewhere near the end. The exact moment does not matter: every outcome is checked.
     for moment in 0..24 {
@@ -68,7 +68,7 @@ fn killed_at_any_moment_it_leaves_a_recording_that_can_be_read_or_none() {
 }
 
 #[test]
-fn stopped_and_continued_again_and_again_it_ends_as_if_nothing_had_been() {
+fn stopping_and_continuing_knee_changes_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let mut knee = start(folder.path());
     let send = |signal: &str| {
@@ -87,7 +87,7 @@ fn stopped_and_continued_again_and_again_it_ends_as_if_nothing_had_been() {
 }
 
 #[test]
-fn asked_to_end_at_any_moment_it_does_with_what_it_has() {
+fn a_signal_to_end_at_any_moment_keeps_the_runs_so_far() {
     for moment in 0..18 {
         let folder = tempfile::tempdir().unwrap();
         let mut knee = start(folder.path());
@@ -105,7 +105,7 @@ fn asked_to_end_at_any_moment_it_does_with_what_it_has() {
 }
 
 #[test]
-fn signals_that_ask_for_nothing_change_nothing() {
+fn harmless_signals_change_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let mut knee = start(folder.path());
     for turn in 0..60 {
@@ -130,7 +130,7 @@ fn unlucky(folder: &Path, what: &str) -> Output {
 }
 
 #[test]
-fn calls_that_are_interrupted_or_do_less_than_was_asked_change_nothing() {
+fn interrupted_and_partial_system_calls_change_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let output = unlucky(folder.path(), "calls");
     assert!(output.status.success(), "{}", text(&output.stderr));
@@ -143,7 +143,7 @@ fn calls_that_are_interrupted_or_do_less_than_was_asked_change_nothing() {
 }
 
 #[test]
-fn a_clock_that_steps_changes_no_time() {
+fn a_step_of_the_wall_clock_changes_no_measured_time() {
     let folder = tempfile::tempdir().unwrap();
     let output = unlucky(folder.path(), "clock");
     assert!(output.status.success(), "{}", text(&output.stderr));
@@ -156,9 +156,9 @@ fn a_clock_that_steps_changes_no_time() {
     assert!(report(folder.path()).status.success());
 }
 
-/// Files may have only so many blocks of 512 bytes: writes get shorter and then fail, as on a full disk.
+/// The size of files is limited to some blocks of 512 bytes: writes get shorter and then fail, as on a full disk.
 #[test]
-fn files_that_cannot_grow_are_an_error_that_names_them() {
+fn a_file_that_cannot_grow_is_named_in_the_error() {
     let mut failed = 0;
     for blocks in [0, 1, 2, 4, 6, 8, 12, 16, 24, 32, 64] {
         let folder = tempfile::tempdir().unwrap();
@@ -178,7 +178,7 @@ fn files_that_cannot_grow_are_an_error_that_names_them() {
 }
 
 #[test]
-fn without_descriptors_it_says_so() {
+fn a_lack_of_descriptors_is_reported() {
     let mut failed = 0;
     for descriptors in [4, 5, 6, 8, 10, 12, 16, 24, 64] {
         let folder = tempfile::tempdir().unwrap();

@@ -89,9 +89,9 @@ fn the_five_steps_of_the_list_are_compared() {
     assert!(cases.iter().all(|case| case["curve"].as_array().unwrap().len() == 3));
 }
 
-/// One program, swept on a quiet machine and beside another program that computes: what differs is the machine.
+/// One program, swept on a quiet machine and beside another program that computes: only the machine differs.
 #[test]
-fn a_program_beside_another_load_is_not_told_to_have_changed() {
+fn another_load_on_the_machine_is_not_taken_for_a_change_of_the_program() {
     for (before, after) in [("drift/quiet", "drift/busy"), ("drift/busy", "drift/quiet")] {
         let comparison = json(&["diff", before, after, "--format", "json"]);
         let judgements: Vec<&Value> =
@@ -103,7 +103,7 @@ fn a_program_beside_another_load_is_not_told_to_have_changed() {
 }
 
 #[test]
-fn the_readme_tells_the_format_of_each() {
+fn the_readme_states_the_format_of_each_recording() {
     let readme = fs::read_to_string(fixtures().join("README.md")).unwrap();
     for recording in recordings(&fixtures()) {
         let meta: Value = serde_json::from_slice(&fs::read(recording.join("meta.json")).unwrap()).unwrap();

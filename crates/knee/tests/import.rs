@@ -15,7 +15,7 @@ fn knee(folder: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_knee")).args(arguments).current_dir(folder).output().unwrap()
 }
 
-fn said(folder: &Path, arguments: &[&str]) -> String {
+fn printed(folder: &Path, arguments: &[&str]) -> String {
     let output = knee(folder, arguments);
     assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
@@ -32,12 +32,12 @@ fn refused(folder: &Path, arguments: &[&str], status: i32, part: &str) {
 fn imported() -> (tempfile::TempDir, String) {
     let folder = tempfile::tempdir().unwrap();
     let profiles = [format!("4={}", fixture("birthday-4.txt")), format!("1={}", fixture("birthday-1.txt"))];
-    let answer = said(folder.path(), &["import", &profiles[0], &profiles[1], "-o", "r"]);
+    let answer = printed(folder.path(), &["import", &profiles[0], &profiles[1], "-o", "r"]);
     (folder, answer)
 }
 
 #[test]
-fn profiles_at_two_counts_tell_what_grew_and_no_cause() {
+fn profiles_at_two_counts_show_what_grew_and_no_cause() {
     let (folder, answer) = imported();
     let at = folder.path();
     assert!(answer.contains("From 1 thread to 4 the profiled processor time went from"), "{answer}");
@@ -45,35 +45,35 @@ fn profiles_at_two_counts_tell_what_grew_and_no_cause() {
     for cause in ["imbalance", "user-lock", "serial-phase", "condition-wait"] {
         assert!(answer.contains(cause), "{cause} is unsure: {answer}");
     }
-    let functions = said(at, &["show", "functions", "r", "--sort", "growth", "--format", "csv"]);
+    let functions = printed(at, &["show", "functions", "r", "--sort", "growth", "--format", "csv"]);
     assert!(functions.contains("__random,libc.so.6,"), "{functions}");
     assert!(functions.contains("[") && functions.lines().any(|line| line.contains(",kernel,")), "{functions}");
-    let threads = said(at, &["show", "threads", "r", "--format", "json"]);
+    let threads = printed(at, &["show", "threads", "r", "--format", "json"]);
     let threads: serde_json::Value = serde_json::from_str(&threads).unwrap();
     assert_eq!(threads["rows"].as_array().unwrap().len(), 4);
     assert!(threads["rows"][0]["blocked_s"].is_null() && threads["rows"][0]["running_s"].as_f64().unwrap() > 0.0);
     for table in ["locks", "waits", "syscalls", "sharing", "wakers"] {
-        assert!(said(at, &["show", table, "r"]).contains("imported from a profile"), "{table}");
+        assert!(printed(at, &["show", table, "r"]).contains("imported from a profile"), "{table}");
     }
-    assert!(said(at, &["show", "lines", "r"]).contains("function"));
-    assert!(said(at, &["show", "timeline", "r"]).contains("birthday"));
-    assert!(said(at, &["export", "r", "--to", "folded", "-o", "-"]).contains("birthday;"));
+    assert!(printed(at, &["show", "lines", "r"]).contains("function"));
+    assert!(printed(at, &["show", "timeline", "r"]).contains("birthday"));
+    assert!(printed(at, &["export", "r", "--to", "folded", "-o", "-"]).contains("birthday;"));
     for format in ["perfetto", "firefox", "pprof", "csv", "parquet"] {
-        said(at, &["export", "r", "--to", format, "-o", &format!("out-{format}")]);
+        printed(at, &["export", "r", "--to", format, "-o", &format!("out-{format}")]);
     }
-    said(at, &["report", "r", "--html", "page.html"]);
+    printed(at, &["report", "r", "--html", "page.html"]);
     let page = std::fs::read_to_string(at.join("page.html")).unwrap();
     assert!(page.contains("Threads over time") && page.contains("What grew") && page.contains("Imported from"));
     assert!(!page.contains("Who waits for whom</h3>") && !page.contains("Repeat it"));
     refused(at, &["diff", "r", "r"], 2, "no timed runs to compare");
-    assert_eq!(said(at, &["report", "r"]), answer, "the recording gives the same answer again");
+    assert_eq!(printed(at, &["report", "r"]), answer, "the recording gives the same answer again");
 }
 
 #[test]
 fn the_answer_for_scripts_keeps_its_shape() {
     let (folder, _) = imported();
     let answer: serde_json::Value =
-        serde_json::from_str(&said(folder.path(), &["report", "r", "--format", "json"])).unwrap();
+        serde_json::from_str(&printed(folder.path(), &["report", "r", "--format", "json"])).unwrap();
     assert_eq!((answer["curve"].as_array().unwrap().len(), answer["account"].as_array().unwrap().len()), (0, 0));
     assert_eq!(answer["verdict"]["causes"][0]["id"], "none");
     let own = analyze::causes::all().filter(|meta| !meta.standing.is_outside()).count();
@@ -94,12 +94,12 @@ fn standard_input_is_a_profile_too() {
     child.stdin.take().unwrap().write_all(&text).unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0));
-    let lines = said(folder.path(), &["show", "lines", "r"]);
+    let lines = printed(folder.path(), &["show", "lines", "r"]);
     assert!(lines.contains("birthday.c:"), "{lines}");
 }
 
 #[test]
-fn what_is_no_profile_is_refused_with_the_next_step() {
+fn other_files_are_refused_with_the_next_step() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
     std::fs::write(at.join("perf.data"), b"PERFILE2\0\0\0").unwrap();

@@ -1,6 +1,6 @@
-//! Programs in containers, made by hand of what container engines use: PID and mount namespaces, a root of their own, control groups
-//! with a quota. These tests load BPF programs: they need root and the lab (`make -C lab`), and `./dev live` runs them, `./dev
-//! containers` them alone. They check names, lines and numbers of processes, never times.
+//! Programs in containers, made by hand from what container engines use: PID and mount namespaces, a root of their own,
+//! control groups with a quota. These tests load BPF programs: they need root and the lab (`make -C lab`), and `./dev
+//! live` runs them, `./dev containers` them alone. They check names, lines and numbers of processes, never times.
 #![allow(clippy::print_stdout, reason = "says which control groups were tried")]
 #![allow(clippy::unwrap_used, reason = "a test whose setup fails must fail")]
 
@@ -26,10 +26,10 @@ fn guilty_line() -> u32 {
     text.lines().position(|line| line.contains("GUILTY") && line.contains(")random(")).unwrap() as u32 + 1
 }
 
-/// A program that is the first process of its own PID namespace, and whose file is in its own mount namespace alone.
+/// A program that is the first process of its own PID namespace, and whose file exists only in its own mount namespace.
 struct Container {
     outer: Child,
-    /// The program's number outside.
+    /// The program's process id outside.
     pid: String,
 }
 
@@ -62,7 +62,7 @@ impl Container {
         Container::start(&format!("cp {} /mnt/app; exec /mnt/app {FOREVER}", program.display()))
     }
 
-    /// `knee record` of this number of the program, in namespaces that `nsenter` is told to enter.
+    /// `knee record` of the program by this process id, in the namespaces that `enter` names.
     fn record(&self, enter: &[&str], pid: &str, recording: &Path) -> Output {
         let mut command = Command::new("nsenter");
         command.args(["-t", &self.pid]).args(enter).args([KNEE, "record", "--for", "1s", "--format", "json", "-o"]);
@@ -112,7 +112,7 @@ fn assert_named(recording: &Path, file: &str, pid: u32) {
 fn from_the_host_a_program_in_a_container_is_named_by_function_and_line() {
     let folder = tempfile::tempdir().unwrap();
     let container = Container::birthday();
-    assert!(!Path::new("/mnt/app").exists(), "the program is visible in the container alone");
+    assert!(!Path::new("/mnt/app").exists(), "the program is visible only in the container");
     let recording = folder.path().join("r");
     answer(&container.record(&[], &container.pid, &recording));
     assert_named(&recording, "/mnt/app", container.pid.parse().unwrap());
@@ -128,10 +128,10 @@ fn from_within_a_container_its_program_is_named_as_well() {
     assert_named(&recording, "/mnt/app", 1);
 }
 
-/// As Kubernetes does it with `shareProcessNamespace`: the numbers are common, files are not.
+/// As in Kubernetes with `shareProcessNamespace`: process ids are shared, files are not.
 #[test]
 #[ignore = "needs root: run ./dev live"]
-fn a_container_beside_it_sees_its_file_through_its_root() {
+fn a_container_beside_it_reads_the_program_through_its_root() {
     let folder = tempfile::tempdir().unwrap();
     let container = Container::birthday();
     let recording = folder.path().join("r");
@@ -139,7 +139,7 @@ fn a_container_beside_it_sees_its_file_through_its_root() {
     assert_named(&recording, "/mnt/app", 1);
 }
 
-/// The program is all that there is in its root, as in an image made from scratch.
+/// The program is the only file in its root, as in an image made from scratch.
 #[test]
 #[ignore = "needs root: run ./dev live"]
 fn a_static_program_in_a_root_of_its_own_is_named() {
@@ -175,7 +175,7 @@ fn a_program_on_stacked_file_systems_is_named() {
     assert_named(&recording, "/mnt/all/app", container.pid.parse().unwrap());
 }
 
-/// What `docs/examples/kubernetes.yaml` asks for is enough.
+/// The capabilities that `docs/examples/kubernetes.yaml` asks for are enough.
 #[test]
 #[ignore = "needs root: run ./dev live"]
 fn the_rights_in_the_manifest_are_enough() {
@@ -191,7 +191,7 @@ fn the_rights_in_the_manifest_are_enough() {
     assert_named(&recording, "/mnt/app", 1);
 }
 
-/// A control group with a quota of a fifth of a processor: little enough to be used up also beside other programs.
+/// A control group with a quota of a fifth of a processor: so little that it is used up even beside other programs.
 struct Quota {
     folder: PathBuf,
 }
@@ -219,7 +219,7 @@ impl Quota {
         let quota = Quota { folder: of("cgroup", "cpu")?.join(&name) };
         fs::create_dir(&quota.folder).ok()?;
         fs::write(quota.folder.join("cpu.cfs_quota_us"), "20000").ok()?;
-        println!("tried with control groups version 1 (cpu.cfs_quota_us) alone");
+        println!("tried with control groups version 1 (cpu.cfs_quota_us)");
         Some(quota)
     }
 
@@ -230,7 +230,7 @@ impl Quota {
 
 impl Drop for Quota {
     fn drop(&mut self) {
-        // Empty a moment after its last process has ended.
+        // The group becomes empty a moment after its last process has ended.
         for _ in 0..100 {
             if fs::remove_dir(&self.folder).is_ok() {
                 return;
@@ -240,7 +240,7 @@ impl Drop for Quota {
     }
 }
 
-fn assert_told(answer: &Value, recording: &Path) {
+fn assert_quota_found(answer: &Value, recording: &Path) {
     let machine = answer["verdict"]["machine"].as_array().unwrap();
     assert!(machine.iter().any(|condition| condition["id"] == "cpu-quota"), "{:#}", answer["verdict"]);
     let meta: Value = serde_json::from_slice(&fs::read(recording.join("meta.json")).unwrap()).unwrap();
@@ -249,7 +249,7 @@ fn assert_told(answer: &Value, recording: &Path) {
 
 #[test]
 #[ignore = "needs root: run ./dev live"]
-fn the_quota_of_a_container_is_told() {
+fn the_quota_of_a_container_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let Some(quota) = Quota::fifth() else {
         println!("NOT RUN: no control group with a quota can be made here");
@@ -259,18 +259,18 @@ fn the_quota_of_a_container_is_told() {
     quota.hold(&container.pid);
     // knee itself is in no such group.
     let recording = folder.path().join("host");
-    assert_told(&answer(&container.record(&[], &container.pid, &recording)), &recording);
+    assert_quota_found(&answer(&container.record(&[], &container.pid, &recording)), &recording);
     let recording = folder.path().join("within");
-    assert_told(&answer(&container.record(&["--pid", "--mount"], "1", &recording)), &recording);
-    // A control group of knee's own, from which the program's is elsewhere: only the program's mount shows it.
+    assert_quota_found(&answer(&container.record(&["--pid", "--mount"], "1", &recording)), &recording);
+    // knee is in a control-group namespace of its own: only the program's mount shows the program's group.
     let recording = folder.path().join("beside");
     let beside = ["--pid", "unshare", "--cgroup", "--mount", "--mount-proc"];
-    assert_told(&answer(&container.record(&beside, "1", &recording)), &recording);
+    assert_quota_found(&answer(&container.record(&beside, "1", &recording)), &recording);
 }
 
 #[test]
 #[ignore = "needs root: run ./dev live"]
-fn a_quota_that_knee_is_under_as_well_is_told() {
+fn a_quota_that_also_limits_knee_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let Some(quota) = Quota::fifth() else {
         println!("NOT RUN: no control group with a quota can be made here");
@@ -285,5 +285,5 @@ fn a_quota_that_knee_is_under_as_well_is_told() {
         root().join("lab/build/birthday").display()
     );
     let output = Command::new("sh").args(["-c", &script]).output().unwrap();
-    assert_told(&answer(&output), &recording);
+    assert_quota_found(&answer(&output), &recording);
 }

@@ -50,7 +50,7 @@ fn the_faster_command_is_named() {
     assert!(shown.starts_with("B is faster than A: 1."), "{shown}");
     // Warnings about a busy machine may also mention threads.
     let column = shown.lines().any(|line| line.starts_with("threads"));
-    assert!(!column, "the commands chose their threads by themselves: {shown}");
+    assert!(!column, "the commands chose their number of threads themselves: {shown}");
     let one = knee(folder.path(), &["report", "out/A"]);
     assert!(one.status.success(), "{}", text(&one.stderr));
     // In the other order B is slower.
@@ -60,7 +60,7 @@ fn the_faster_command_is_named() {
 }
 
 #[test]
-fn thread_counts_are_compared_each() {
+fn each_thread_count_is_compared() {
     let folder = tempfile::tempdir().unwrap();
     let command = |speed: &'static str| ["sh", "-c", speed, "x", "{threads}"];
     let (a, b) = (command("echo $((100 * $1)) ops/s"), command("echo $((100 * $1 + 20 * $1 - 20)) ops/s"));
@@ -74,7 +74,7 @@ fn thread_counts_are_compared_each() {
 }
 
 #[test]
-fn too_few_runs_tell_nothing() {
+fn too_few_runs_give_no_judgement() {
     let folder = tempfile::tempdir().unwrap();
     let output = knee(folder.path(), &[USUAL, &["--runs", "5", "--"], SLOW, &["--"], FAST].concat());
     assert!(output.status.success(), "{}", text(&output.stderr));
@@ -105,7 +105,7 @@ fn mistakes_are_explained() {
 #[test]
 fn a_command_is_checked_against_itself() {
     let folder = tempfile::tempdir().unwrap();
-    // Process numbers are good enough as noise, and depend on no clock.
+    // Process ids serve as noise that depends on no clock.
     let command = ["sh", "-c", "echo $((10000 + $$ % 97)) ops/s", "x", "{threads}"];
     let arguments =
         [&["sweep", "-t", "2", "--check-noise", "-o", "out", "--format", "json", "--"][..], &command].concat();

@@ -52,20 +52,20 @@ fn verdict(output: &Output) -> Value {
 }
 
 #[test]
-fn the_page_s_example_names_what_was_unsure() {
+fn the_example_of_the_page_turns_an_unsure_cause_into_a_found_one() {
     let folder = tempfile::tempdir().unwrap();
     recording(&folder.path().join("recording"));
-    let unsaid = verdict(&report(folder.path(), &[]));
-    assert_eq!(unsaid["causes"][0]["id"], "none", "{unsaid:#}");
-    assert!(unsaid["unsure"].as_array().unwrap().iter().any(|unsure| unsure["id"] == "user-lock"), "{unsaid:#}");
+    let without = verdict(&report(folder.path(), &[]));
+    assert_eq!(without["causes"][0]["id"], "none", "{without:#}");
+    assert!(without["unsure"].as_array().unwrap().iter().any(|unsure| unsure["id"] == "user-lock"), "{without:#}");
     std::fs::write(folder.path().join("mine.toml"), example()).unwrap();
-    let said = verdict(&report(folder.path(), &["--primitives", "mine.toml"]));
-    assert_eq!(said["causes"][0]["id"], "resource-pool", "{said:#}");
-    assert_eq!(said["causes"][0]["culprit"]["callers"][0]["function"], "serve", "{said:#}");
+    let with = verdict(&report(folder.path(), &["--primitives", "mine.toml"]));
+    assert_eq!(with["causes"][0]["id"], "resource-pool", "{with:#}");
+    assert_eq!(with["causes"][0]["culprit"]["callers"][0]["function"], "serve", "{with:#}");
 }
 
 #[test]
-fn what_a_recording_says_is_told_without_the_file() {
+fn functions_in_a_recording_count_without_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let recorded = folder.path().join("recording");
     recording(&recorded);
@@ -77,12 +77,12 @@ fn what_a_recording_says_is_told_without_the_file() {
 }
 
 #[test]
-fn a_mistake_is_told_with_its_line() {
+fn a_mistake_is_shown_with_its_line() {
     let folder = tempfile::tempdir().unwrap();
     recording(&folder.path().join("recording"));
     std::fs::write(folder.path().join("mine.toml"), "[[lock]]\nfunction = \"a\"\n[[pol]]\nfunction = \"b\"\n").unwrap();
     let output = report(folder.path(), &["--primitives", "mine.toml"]);
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(2), "{told}");
-    assert!(told.contains("mine.toml:3:3") && told.contains("unknown key `pol`"), "{told}");
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{errors}");
+    assert!(errors.contains("mine.toml:3:3") && errors.contains("unknown key `pol`"), "{errors}");
 }

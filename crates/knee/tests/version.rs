@@ -1,4 +1,5 @@
-//! Which sources a build names: `build.rs` is compiled alone and run in test folders, as cargo would run it there.
+//! Which sources a build says that it is made from: `build.rs` is compiled alone and run in test folders, as cargo
+//! would run it there.
 
 #![expect(clippy::unwrap_used, reason = "a test may fail here")]
 
@@ -46,7 +47,7 @@ fn commit(folder: &Path) {
 }
 
 /// The variables that the script gives the compiler, in its order.
-fn told(script: &Path, sources: &Path, epoch: Option<&str>) -> Vec<(String, String)> {
+fn variables(script: &Path, sources: &Path, epoch: Option<&str>) -> Vec<(String, String)> {
     let mut command = Command::new(script);
     // The temporary folder may lie inside somebody's checkout.
     command.env("GIT_CEILING_DIRECTORIES", script.parent().unwrap()).env_remove("SOURCE_DATE_EPOCH");
@@ -65,38 +66,41 @@ fn pair(name: &str, value: &str) -> (String, String) {
 }
 
 #[test]
-fn sources_without_a_checkout_name_what_their_builder_says() {
+fn without_a_checkout_only_the_builders_date_is_named() {
     let place = tempfile::tempdir().unwrap();
     let place = place.path().canonicalize().unwrap();
     let script = script(&place);
     let archive = sources(&place, "archive");
-    assert_eq!(told(&script, &archive, None), []);
-    assert_eq!(told(&script, &archive, Some("1763683200")), [pair("KNEE_SOURCE_EPOCH", "1763683200")]);
+    assert_eq!(variables(&script, &archive, None), []);
+    assert_eq!(variables(&script, &archive, Some("1763683200")), [pair("KNEE_SOURCE_EPOCH", "1763683200")]);
 
     // Another project's checkout, whose commits are not knee's.
     let other = sources(&place, "other");
     commit(&other);
-    assert_eq!(told(&script, &sources(&other, "vendor/knee"), None), []);
+    assert_eq!(variables(&script, &sources(&other, "vendor/knee"), None), []);
 }
 
 #[test]
-fn a_checkout_names_its_commit_and_its_day() {
+fn a_checkout_is_named_by_its_commit_and_its_day() {
     let place = tempfile::tempdir().unwrap();
     let place = place.path().canonicalize().unwrap();
     let script = script(&place);
     let checkout = sources(&place, "checkout");
     commit(&checkout);
 
-    let first = told(&script, &checkout, None);
+    let first = variables(&script, &checkout, None);
     let [(name, commit), epoch] = first.as_slice() else { panic!("{first:?}") };
     assert!(name == "KNEE_COMMIT" && commit.len() == 12 && commit.chars().all(|c| c.is_ascii_hexdigit()), "{commit}");
     assert_eq!(*epoch, pair("KNEE_SOURCE_EPOCH", COMMITTED));
-    assert_eq!(told(&script, &checkout, None), first, "the same sources, the same version");
+    assert_eq!(variables(&script, &checkout, None), first, "the same sources, the same version");
 
-    let other_day = told(&script, &checkout, Some("1763683200"));
+    let other_day = variables(&script, &checkout, Some("1763683200"));
     assert_eq!(other_day, [pair("KNEE_COMMIT", commit), pair("KNEE_SOURCE_EPOCH", "1763683200")]);
 
     git(&checkout, &["tag", "v1.2.3"]);
     git(&checkout, &["tag", "nightly"]);
-    assert_eq!(told(&script, &checkout, None), [pair("KNEE_COMMIT", "v1.2.3"), pair("KNEE_SOURCE_EPOCH", COMMITTED)]);
+    assert_eq!(
+        variables(&script, &checkout, None),
+        [pair("KNEE_COMMIT", "v1.2.3"), pair("KNEE_SOURCE_EPOCH", COMMITTED)]
+    );
 }

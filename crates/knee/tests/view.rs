@@ -15,7 +15,7 @@ fn record(folder: &Path) {
         .clean(1, &[0.1, 0.1, 0.1])
         .clean(2, &[0.1, 0.1, 0.1])
         .traced(1, |run| {
-            run.thread("alone").runs(ms(50), "work@app");
+            run.thread("single").runs(ms(50), "work@app");
         })
         .traced(2, |run| {
             run.thread("first").runs(ms(40), "work@app").blocks(Reason::Sleep, ms(10), "nap@app");
@@ -103,7 +103,7 @@ impl Drop for Viewed {
 }
 
 #[test]
-fn who_knows_the_address_gets_the_page() {
+fn the_whole_address_gets_the_page() {
     let viewed = Viewed::new();
     let (status, head, body) = viewed.get("");
     assert_eq!(status, 200, "{head}");
@@ -116,7 +116,7 @@ fn who_knows_the_address_gets_the_page() {
 }
 
 #[test]
-fn without_token_or_with_another_host_there_is_nothing() {
+fn requests_without_the_token_or_for_another_host_are_refused() {
     let viewed = Viewed::new();
     for path in ["/", "/lanes?run=0&from=0&to=9&columns=9", "/0123456789abcdef0123456789abcdef/"] {
         let (status, _, body) = viewed.ask(&format!("GET {path}"), &viewed.host);
@@ -154,7 +154,7 @@ fn no_path_leads_to_a_file() {
 }
 
 #[test]
-fn a_stretch_is_answered_with_what_was_recorded_in_it() {
+fn a_time_range_is_answered_with_what_was_recorded_in_it() {
     let viewed = Viewed::new();
     // From 5 ms before the sleep to 5 ms into it.
     let (status, _, body) = viewed.get("sums?run=1&from=35000000&to=45000000");
@@ -199,7 +199,7 @@ fn queries_that_make_no_sense_are_refused() {
 }
 
 #[test]
-fn several_cases_have_a_page_that_leads_to_the_page_of_each() {
+fn the_page_of_several_cases_links_to_the_page_of_each() {
     for question in ["cases", "compare"] {
         let viewed = Viewed::of(|folder| record_cases(folder, question));
         let (status, _, body) = viewed.get("");
@@ -221,7 +221,7 @@ fn several_cases_have_a_page_that_leads_to_the_page_of_each() {
 }
 
 #[test]
-fn a_case_that_cannot_be_read_is_said_when_it_is_asked_for() {
+fn an_unreadable_case_is_reported_when_it_is_requested() {
     let viewed = Viewed::of(|folder| record_cases(folder, "cases"));
     std::fs::write(viewed.folder.path().join("recording/b/meta.json"), "{").unwrap();
     let (status, _, body) = viewed.get("1/");
@@ -243,7 +243,7 @@ fn knee(arguments: &[&str]) -> Output {
 }
 
 #[test]
-fn what_cannot_be_served_is_said() {
+fn a_missing_recording_and_a_taken_port_are_reported() {
     assert_eq!(knee(&["view", "missing"]).status.code(), Some(5));
     let viewed = Viewed::new();
     let port = viewed.host.rsplit(':').next().unwrap();

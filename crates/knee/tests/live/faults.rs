@@ -1,6 +1,6 @@
-//! Misfortune while the kernel observes: knee is killed at any moment of an observed run, descriptors and locked memory
-//! run out, the disk is full. These tests load BPF programs and mount a small file system: they need root, and
-//! `./dev live` runs them. No result depends on time: at every moment the outcome must be one of those allowed.
+//! Faults during an observed run: knee is killed at any moment, descriptors and locked memory run out, the disk is full.
+//! These tests load BPF programs and mount a small file system: they need root, and `./dev live` runs them. No result
+//! depends on time: at every moment the outcome must be one of those allowed.
 #![allow(clippy::unwrap_used, reason = "a test whose setup fails must fail")]
 
 use serde_json::Value;
@@ -29,15 +29,16 @@ fn limited(folder: &Path, limits: &str, before: &[&str], knee: &Path) -> Output 
     command.current_dir(folder).output().unwrap()
 }
 
-/// True when a run was observed, or when the answer says why none was.
-fn observed_or_said(answer: &Value) -> bool {
-    let said = |list: &Value| list.as_array().unwrap().iter().any(|w| w.as_str().unwrap().contains("not be observed"));
-    !answer["account"].as_array().unwrap().is_empty() || said(&answer["warnings"])
+/// True when a run was observed, or the answer says why none was.
+fn observed_or_explained(answer: &Value) -> bool {
+    let explained =
+        |list: &Value| list.as_array().unwrap().iter().any(|w| w.as_str().unwrap().contains("not be observed"));
+    !answer["account"].as_array().unwrap().is_empty() || explained(&answer["warnings"])
 }
 
 #[test]
 #[ignore = "needs root: run ./dev live"]
-fn killed_at_any_moment_of_observing_it_leaves_no_target_and_a_recording_that_can_be_read() {
+fn a_knee_killed_while_it_observes_leaves_no_target_and_a_readable_recording() {
     for moment in 0..16 {
         let folder = tempfile::tempdir().unwrap();
         let mut knee = Command::new(KNEE)
@@ -67,7 +68,7 @@ fn killed_at_any_moment_of_observing_it_leaves_no_target_and_a_recording_that_ca
                 }
                 !alive()
             });
-            assert!(gone, "{moment}: the target lives on");
+            assert!(gone, "{moment}: the target is still alive");
         }
     }
 }
@@ -85,7 +86,7 @@ impl Drop for Ended {
 /// The kernel gives up checking a BPF program when a signal comes, even a stop and a continuation.
 #[test]
 #[ignore = "needs root: run ./dev live"]
-fn stopped_and_continued_while_programs_are_loaded_it_records_all_the_same() {
+fn stopping_and_continuing_knee_while_it_loads_programs_does_no_harm() {
     let target = Ended(Command::new("sleep").arg("100").stdout(Stdio::null()).spawn().unwrap());
     let pid = target.0.id().to_string();
     for moment in 0..8 {
@@ -111,10 +112,11 @@ fn stopped_and_continued_while_programs_are_loaded_it_records_all_the_same() {
     }
 }
 
-/// A program that runs already can only be recorded by eBPF: without it there is no recording, and no right is blamed.
+/// Only eBPF can record a program that runs already. Without descriptors it cannot, and the message blames no missing
+/// right.
 #[test]
 #[ignore = "needs root: run ./dev live"]
-fn with_few_descriptors_a_running_program_is_not_recorded_and_the_reason_is_said() {
+fn with_few_descriptors_a_running_program_is_refused_with_the_reason() {
     let target = Ended(Command::new("sleep").arg("100").stdout(Stdio::null()).spawn().unwrap());
     let pid = target.0.id().to_string();
     for descriptors in [8, 16, 24, 32, 40, 48, 56, 64] {
@@ -141,7 +143,7 @@ fn with_few_descriptors_the_curve_is_there_and_a_missing_cause_is_explained() {
             Some(0) => {
                 let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
                 assert_eq!(answer["curve"][0]["runs"], 2, "{descriptors}");
-                assert!(observed_or_said(&answer), "{descriptors}: {:#}", answer["warnings"]);
+                assert!(observed_or_explained(&answer), "{descriptors}: {:#}", answer["warnings"]);
             }
             Some(1 | 3) => assert!(errors.contains("Too many open files"), "{descriptors}: {errors}"),
             status => panic!("{descriptors}: {status:?} {errors}"),
@@ -149,10 +151,10 @@ fn with_few_descriptors_the_curve_is_there_and_a_missing_cause_is_explained() {
     }
 }
 
-/// A user without processes: its limit is that of knee alone.
+/// Run as a user that has no other processes, so that the limit counts only knee's.
 #[test]
 #[ignore = "needs root: run ./dev live"]
-fn without_processes_or_threads_it_says_so_and_does_not_wait() {
+fn a_lack_of_processes_is_reported_and_knee_does_not_hang() {
     let mut failed = 0;
     for processes in [1, 2, 3, 4, 5, 6, 7, 8] {
         let folder = tempfile::tempdir().unwrap();
@@ -169,7 +171,7 @@ fn without_processes_or_threads_it_says_so_and_does_not_wait() {
                 assert!(errors.contains("Resource temporarily unavailable"), "{processes}: {errors}");
                 assert!(errors.contains("ulimit -u"), "{processes}: {errors}");
             }
-            // Enough for knee, and too few for the program, which is a shell.
+            // Enough for knee, but too few for the program, which is a shell.
             Some(3) => assert!(errors.contains("fork"), "{processes}: {errors}"),
             status => panic!("{processes}: {status:?} {errors}"),
         }
@@ -179,7 +181,7 @@ fn without_processes_or_threads_it_says_so_and_does_not_wait() {
 
 #[test]
 #[ignore = "needs root: run ./dev live"]
-fn a_filter_of_system_calls_is_what_is_blamed() {
+fn a_filter_of_system_calls_is_named_as_the_reason() {
     let folder = tempfile::tempdir().unwrap();
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/targets/filtered.c");
     let filtered = folder.path().join("filtered");
@@ -194,7 +196,7 @@ fn a_filter_of_system_calls_is_what_is_blamed() {
     assert!(bpf["unlock"].as_str().unwrap().contains("allow it the calls"), "{bpf:#}");
     let perf = about("observation by perf events");
     assert!(perf["unlock"].as_str().unwrap().contains("container"), "{perf:#}");
-    // It observes through /proc.
+    // Without eBPF it observes through /proc.
     let output = run(&["record", "-o", "out", "--", "sleep", "0.1"]).unwrap();
     assert!(output.status.success(), "{}", text(&output.stderr));
     let output = run(&["record", "-o", "running", "-p", "1", "--for", "50ms"]).unwrap();
@@ -224,7 +226,7 @@ fn without_locked_memory_runs_are_still_observed() {
 
 #[test]
 #[ignore = "needs root: run ./dev live"]
-fn a_disk_that_fills_during_a_sweep_ends_it_in_words_and_keeps_what_was_whole() {
+fn a_disk_that_fills_up_ends_the_sweep_with_a_message_and_keeps_complete_files() {
     let mut failed = 0;
     for kilobytes in [16, 32, 64, 96, 128, 256] {
         let folder = tempfile::tempdir().unwrap();

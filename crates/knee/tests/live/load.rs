@@ -1,5 +1,5 @@
 //! Servers under load, observed with BPF: these tests need root, and `./dev live` runs them. A planted mutex must be
-//! found, and a load that cannot fill its server must be reported. They check causes and names, never times.
+//! found, and a load that cannot keep its server busy must be reported. They check causes and names, never times.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -69,16 +69,16 @@ fn the_lock_of_a_server_is_found() {
 
 #[test]
 #[ignore = "needs root: run ./dev live"]
-fn a_load_that_cannot_fill_its_server_is_told() {
+fn a_load_that_cannot_keep_its_server_busy_is_reported() {
     let answer = sweep("./served ask socket 1 1000", "./served serve socket {threads} 200000", |answer| {
         first(answer) == "none" && machine(answer, "load-limit").is_some()
     });
     assert_eq!(first(&answer), "none", "{:#}", answer["verdict"]);
-    let told = machine(&answer, "load-limit").unwrap_or_else(|| panic!("{:#}", answer["verdict"]));
-    assert!(told.contains("asked for no more"), "{told}");
+    let summary = machine(&answer, "load-limit").unwrap_or_else(|| panic!("{:#}", answer["verdict"]));
+    assert!(summary.contains("asked for no more"), "{summary}");
 }
 
-/// A port that nobody listens at.
+/// A port at which nothing listens.
 fn free_port() -> String {
     std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string()
 }
@@ -93,13 +93,13 @@ impl Drop for Ended {
     }
 }
 
-/// True where the answer has requests; only a kernel that does not tell of them may leave them out, and that is said.
+/// True where the answer has requests. Only older kernels, which do not report sent and received data, may leave them out.
 fn counts_requests(answer: &Value) -> bool {
     if !answer["requests"][0].is_null() {
         return true;
     }
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
-    println!("NOT TESTED: Linux {} does not tell of sent and received data (6.3 does)", release.trim());
+    println!("NOT TESTED: Linux {} does not report sent and received data (6.3 does)", release.trim());
     let number = |part: usize| release.split('.').nth(part).and_then(|n| n.parse::<u32>().ok()).unwrap_or(0);
     assert!((number(0), number(1)) < (6, 3), "{answer:#}");
     false
@@ -126,8 +126,8 @@ fn asks_a_service(folder: &Path, at: &str, service: &str) -> Option<Value> {
     assert_eq!((&replies["program"], &replies["replies_per_request"]), (&"asked".into(), &1.0.into()), "{requests:#}");
     let share = replies["share"].as_f64().unwrap();
     assert!(share > 0.0 && share <= 1.0, "each reply is a part of its request: {requests:#}");
-    let told = machine(&answer, "service-wait").unwrap_or_else(|| panic!("{:#}", answer["verdict"]));
-    assert!(told.contains("serve (asked.c:"), "{told}");
+    let summary = machine(&answer, "service-wait").unwrap_or_else(|| panic!("{:#}", answer["verdict"]));
+    assert!(summary.contains("serve (asked.c:"), "{summary}");
     Some(requests["services"].clone())
 }
 
@@ -142,7 +142,7 @@ fn requests_and_the_replies_that_they_wait_for_are_counted() {
 }
 
 /// Over a stream to the server, and from there by packets to a name outside of the file system; the server's threads
-/// also use socketpair(2), which is nobody's request.
+/// also use socketpair(2), which must not count as requests.
 #[test]
 #[ignore = "needs root: run ./dev live"]
 fn requests_over_sockets_in_the_file_system_are_counted() {
@@ -178,8 +178,8 @@ fn one_run_of_a_server_lasts_as_long_as_its_load() {
         .current_dir(folder.path())
         .output()
         .unwrap();
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{told}");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
     let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(answer["account"].as_array().unwrap().len(), 1, "{answer:#}");
     if counts_requests(&answer) {
@@ -201,13 +201,13 @@ fn a_server_that_does_not_get_ready_leaves_no_recording() {
         .current_dir(folder.path())
         .output()
         .unwrap();
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(3), "{told}");
-    assert!(told.contains("was not ready within 0.3 s") && told.contains("--ready-within"), "{told}");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{errors}");
+    assert!(errors.contains("was not ready within 0.3 s") && errors.contains("--ready-within"), "{errors}");
     assert!(!folder.path().join("out").exists());
 }
 
-/// Nothing was asked of the server, so there is nothing to tell about it.
+/// The server was asked for nothing, so there is no answer about it.
 #[test]
 #[ignore = "needs root: run ./dev live"]
 fn a_load_that_fails_is_an_error() {
@@ -218,10 +218,10 @@ fn a_load_that_fails_is_an_error() {
         .current_dir(folder.path())
         .output()
         .unwrap();
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success());
     for part in ["the load failed: exit status 3", "no answer", "--ready"] {
-        assert!(told.contains(part), "{part}: {told}");
+        assert!(errors.contains(part), "{part}: {errors}");
     }
     assert!(!folder.path().join("out").exists());
 }

@@ -1,5 +1,5 @@
-//! Programs of interpreters and virtual machines must be shown with their own functions. These tests load BPF programs:
-//! they need root, and `./dev live` runs them. A language that is not installed is skipped with a message.
+//! Programs that run in interpreters and virtual machines must be shown with their own functions. These tests load BPF
+//! programs: they need root, and `./dev live` runs them. A language that is not installed is skipped with a message.
 #![allow(clippy::print_stderr, reason = "skipped tests must be visible")]
 #![allow(clippy::unwrap_used, reason = "a test whose setup fails must fail")]
 
@@ -36,7 +36,7 @@ function renderMail(n) { let s = ''; for (let i = 0; i < n; i++) s = (s + i).sli
 if (isMainThread) { new Worker(__filename); new Worker(__filename); } else { for (let i = 0; i < 3000; i++) renderMail(400); }
 ";
 
-/// Node.js is asked for the names of its functions; some ways to ask make it write logs into the program's folder.
+/// Some of the options that make Node.js name its functions also make it write logs into the program's folder.
 #[test]
 #[ignore = "needs root: run ./dev live"]
 fn observing_node_leaves_nothing_in_its_folder() {
@@ -76,7 +76,7 @@ for thread in threads:
 /// The interpreter's lock is shown at the program's function that computes, whatever Python version this machine has.
 #[test]
 #[ignore = "needs root: run ./dev live"]
-fn the_interpreter_s_lock_is_told_at_a_line_of_the_program() {
+fn the_interpreters_lock_is_shown_at_a_line_of_the_program() {
     if !runs("python3") || cfg!(not(target_arch = "x86_64")) {
         return;
     }
@@ -117,10 +117,10 @@ def weigh_goods(words):
     os._exit(0)
 ";
 
-/// A server's worker loads the application after it was forked: the process that was executed does not have that code.
+/// As a server's worker loads the application after the fork: the parent process does not have that code.
 #[test]
 #[ignore = "needs root: run ./dev live"]
-fn what_a_forked_process_loads_is_named() {
+fn code_that_a_forked_process_loads_is_named() {
     if !runs("python3") || cfg!(not(target_arch = "x86_64")) {
         return;
     }

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-fn made(program: &str, arguments: &[&str], folder: &Path) -> bool {
+fn works_here(program: &str, arguments: &[&str], folder: &Path) -> bool {
     let output = Command::new(program).args(arguments).current_dir(folder).output();
     let made = output.as_ref().is_ok_and(|output| output.status.success());
     if !made {
@@ -18,7 +18,7 @@ fn made(program: &str, arguments: &[&str], folder: &Path) -> bool {
 }
 
 /// The first line that the command printed with one processor, and with two.
-fn told(folder: &Path, command: &[&str]) -> Option<[String; 2]> {
+fn printed(folder: &Path, command: &[&str]) -> Option<[String; 2]> {
     if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
         eprintln!("NOT TESTED: this machine has one processor");
         return None;
@@ -49,37 +49,37 @@ fn told(folder: &Path, command: &[&str]) -> Option<[String; 2]> {
 }
 
 fn each(folder: &Path, command: &[&str], expected: [&str; 2]) {
-    if let Some(told) = told(folder, command) {
-        assert_eq!(told, expected, "{command:?}");
+    if let Some(printed) = printed(folder, command) {
+        assert_eq!(printed, expected, "{command:?}");
     }
 }
 
 #[test]
 #[ignore = "needs languages: run ./dev live"]
-fn the_kernel_tells_it() {
+fn the_affinity_limits_nproc() {
     let folder = tempfile::tempdir().unwrap();
     each(folder.path(), &["nproc"], ["1", "2"]);
 }
 
 #[test]
 #[ignore = "needs languages: run ./dev live"]
-fn openmp_starts_as_many_threads() {
+fn openmp_starts_a_thread_per_processor() {
     let folder = tempfile::tempdir().unwrap();
     let source = "#include <omp.h>\n#include <stdio.h>\nint main(void) { int n = 0;\n#pragma omp parallel reduction(+:n)\n\
                   n += 1;\nprintf(\"%d of %d\\n\", n, omp_get_num_procs()); }\n";
     fs::write(folder.path().join("team.c"), source).unwrap();
-    if made("gcc", &["-O1", "-fopenmp", "-o", "team", "team.c"], folder.path()) {
+    if works_here("gcc", &["-O1", "-fopenmp", "-o", "team", "team.c"], folder.path()) {
         each(folder.path(), &["./team"], ["1 of 1", "2 of 2"]);
     }
 }
 
 #[test]
 #[ignore = "needs languages: run ./dev live"]
-fn go_runs_as_many_at_once() {
+fn go_runs_a_thread_per_processor() {
     let folder = tempfile::tempdir().unwrap();
     let source = "package main\nimport (\"fmt\"; \"runtime\")\nfunc main() { fmt.Println(runtime.GOMAXPROCS(0), runtime.NumCPU()) }\n";
     fs::write(folder.path().join("procs.go"), source).unwrap();
-    if made("go", &["build", "-o", "procs", "procs.go"], folder.path()) {
+    if works_here("go", &["build", "-o", "procs", "procs.go"], folder.path()) {
         each(folder.path(), &["./procs"], ["1 1", "2 2"]);
     }
 }
@@ -87,11 +87,11 @@ fn go_runs_as_many_at_once() {
 /// Rayon and Tokio size their pools by this function, unless one of their variables is set.
 #[test]
 #[ignore = "needs languages: run ./dev live"]
-fn rust_finds_as_many() {
+fn rust_finds_the_allowed_processors() {
     let folder = tempfile::tempdir().unwrap();
     let source = "fn main() { println!(\"{}\", std::thread::available_parallelism().unwrap()); }\n";
     fs::write(folder.path().join("procs.rs"), source).unwrap();
-    if made("rustc", &["-o", "procs", "procs.rs"], folder.path()) {
+    if works_here("rustc", &["-o", "procs", "procs.rs"], folder.path()) {
         each(folder.path(), &["./procs"], ["1", "2"]);
     }
 }
@@ -102,35 +102,35 @@ const RAYON: &str = "fn main() {\n    let runtime = tokio::runtime::Builder::new
 /// The pools themselves, if cargo has both crates without a network.
 #[test]
 #[ignore = "needs languages: run ./dev live"]
-fn rayon_and_tokio_start_as_many_workers() {
+fn rayon_and_tokio_start_a_worker_per_processor() {
     let folder = tempfile::tempdir().unwrap();
     let manifest = "[package]\nname = \"pools\"\nversion = \"0.1.0\"\nedition = \"2021\"\n[dependencies]\nrayon = \"1\"\n\
                     tokio = { version = \"1\", features = [\"rt-multi-thread\"] }\n[workspace]\n";
     fs::create_dir(folder.path().join("src")).unwrap();
     fs::write(folder.path().join("Cargo.toml"), manifest).unwrap();
     fs::write(folder.path().join("src/main.rs"), RAYON).unwrap();
-    if made("cargo", &["build", "--offline", "--target-dir", "built"], folder.path()) {
+    if works_here("cargo", &["build", "--offline", "--target-dir", "built"], folder.path()) {
         each(folder.path(), &["built/debug/pools"], ["1 1", "2 2"]);
     }
 }
 
 #[test]
 #[ignore = "needs languages: run ./dev live"]
-fn java_finds_as_many() {
+fn java_finds_the_allowed_processors() {
     let folder = tempfile::tempdir().unwrap();
     let source = "class Procs { public static void main(String[] a) { System.out.println(Runtime.getRuntime().availableProcessors() \
                   + \" \" + (java.util.concurrent.ForkJoinPool.commonPool().getParallelism())); } }\n";
     fs::write(folder.path().join("Procs.java"), source).unwrap();
-    if made("javac", &["Procs.java"], folder.path()) {
+    if works_here("javac", &["Procs.java"], folder.path()) {
         each(folder.path(), &["java", "Procs"], ["1 1", "2 1"]);
     }
 }
 
 #[test]
 #[ignore = "needs languages: run ./dev live"]
-fn node_finds_as_many() {
+fn node_finds_the_allowed_processors() {
     let folder = tempfile::tempdir().unwrap();
-    if made("node", &["-e", "require('os').availableParallelism()"], folder.path()) {
+    if works_here("node", &["-e", "require('os').availableParallelism()"], folder.path()) {
         each(folder.path(), &["node", "-p", "require('os').availableParallelism()"], ["1", "2"]);
     }
 }
@@ -138,14 +138,14 @@ fn node_finds_as_many() {
 /// `os.cpu_count()` counts all processors of the machine; since Python 3.13 a variable overrides it.
 #[test]
 #[ignore = "needs languages: run ./dev live"]
-fn python_finds_as_many() {
+fn python_finds_the_allowed_processors() {
     let folder = tempfile::tempdir().unwrap();
     let affinity = "import os; print(len(os.sched_getaffinity(0)))";
-    if made("python3", &["-c", affinity], folder.path()) {
+    if works_here("python3", &["-c", affinity], folder.path()) {
         each(folder.path(), &["python3", "-c", affinity], ["1", "2"]);
     }
     let counted = "import os; print(os.cpu_count(), os.process_cpu_count())";
-    if made("python3.13", &["-c", counted], folder.path()) {
+    if works_here("python3.13", &["-c", counted], folder.path()) {
         each(folder.path(), &["python3.13", "-c", counted], ["1 1", "2 2"]);
     }
 }

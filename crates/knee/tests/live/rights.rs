@@ -83,7 +83,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 
 #[test]
 #[ignore = "needs root, to give file capabilities"]
-fn two_capabilities_are_enough_to_observe_ones_own_programs() {
+fn two_capabilities_are_enough_to_observe_own_programs() {
     let lent = Lent::new(LEAST);
     let recording = lent.record(&["sh", "-c", "for i in 1 2 3 4 5 6 7 8 9; do true | cat; done"]);
     let meta: Value = serde_json::from_slice(&std::fs::read(recording.join("meta.json")).unwrap()).unwrap();
@@ -96,7 +96,7 @@ fn two_capabilities_are_enough_to_observe_ones_own_programs() {
 
 #[test]
 #[ignore = "needs root, to give file capabilities"]
-fn a_recording_is_its_users_alone() {
+fn only_its_user_can_read_a_recording() {
     let lent = Lent::new(LEAST);
     let recording = lent.record(&["true"]);
     for path in files(&recording).into_iter().chain([recording.clone()]) {
@@ -108,7 +108,7 @@ fn a_recording_is_its_users_alone() {
 
 #[test]
 #[ignore = "needs root, to give file capabilities"]
-fn what_knee_starts_has_none_of_its_rights_and_gains_none() {
+fn a_started_program_has_and_gains_none_of_knees_rights() {
     let lent = Lent::new(TOO_MUCH);
     let status = |name: &str| {
         let shown = lent.path("status");
@@ -125,7 +125,7 @@ fn what_knee_starts_has_none_of_its_rights_and_gains_none() {
 
 #[test]
 #[ignore = "needs root, to give file capabilities"]
-fn the_processes_of_others_are_not_to_be_looked_into() {
+fn processes_of_others_are_refused() {
     let lent = Lent::new(TOO_MUCH);
     let roots = Running::sleep(Command::new("sleep").arg("60"));
     let output = lent.knee(&["record", "-p", &roots.pid(), "--for", "1s"]);
@@ -157,7 +157,7 @@ fn the_processes_of_others_are_not_to_be_looked_into() {
 
 #[test]
 #[ignore = "needs root, to give file capabilities"]
-fn the_files_of_others_stay_theirs() {
+fn files_of_others_are_neither_read_nor_written() {
     let lent = Lent::new(TOO_MUCH);
     let recording = lent.record(&["true"]);
     // Root's recording, in root's folder.
@@ -213,7 +213,7 @@ fn root_in_a_container_observes_its_own_programs() {
 /// Root drops privileges that observing does not need. Marks need the most of them, so they are checked.
 #[test]
 #[ignore = "needs root, to load BPF programs"]
-fn root_still_hears_the_marks() {
+fn root_still_receives_marks() {
     let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/build/clean");
     assert!(program.exists(), "{} is missing: run make -C lab", program.display());
     let folder = tempfile::tempdir().unwrap();

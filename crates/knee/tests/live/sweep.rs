@@ -17,9 +17,9 @@ fn lab(program: &str) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-/// Sweeps and returns the answer and the recording's folder. Another program that takes a tenth of the processors or
-/// more rightly hides every other loss, and so do runs that scatter by as much as the loss: then the sweep is repeated,
-/// at most twice.
+/// Sweeps and returns the answer and the recording's folder. Another program that takes a tenth of the processors, or
+/// runs that scatter by as much as the loss, rightly hide what the tests look for: then the sweep is repeated, at most
+/// twice.
 fn sweep(folder: &Path, counts: &str, runs: &str, argv: &[&str]) -> (Value, PathBuf) {
     for attempt in 1.. {
         let recording = folder.join(format!("recording-{attempt}"));
@@ -33,8 +33,9 @@ fn sweep(folder: &Path, counts: &str, runs: &str, argv: &[&str]) -> (Value, Path
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
         let taken = taken_by_others(&answer);
-        let told = answer["verdict"]["summary"].as_str().unwrap();
-        let scatters = ["Too noisy to tell", "within the noise of these runs"].iter().any(|words| told.contains(words));
+        let summary = answer["verdict"]["summary"].as_str().unwrap();
+        let scatters =
+            ["Too noisy to tell", "within the noise of these runs"].iter().any(|words| summary.contains(words));
         if (taken < 0.1 && !scatters) || attempt == 3 {
             return (answer, recording);
         }
@@ -66,7 +67,7 @@ fn cause<'a>(answer: &'a Value, id: &str) -> Option<&'a Value> {
 }
 
 fn number(value: &Value) -> f64 {
-    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
+    value.as_f64().unwrap_or_else(|| panic!("{value} is not a number"))
 }
 
 /// The line of a source file that its author marked as the culprit.
@@ -109,7 +110,7 @@ fn birthday_waits_for_the_lock_in_random() {
 
 #[test]
 #[ignore = "needs root: run ./dev live"]
-fn birthday_with_a_generator_per_thread_has_no_cause_inside_the_program() {
+fn birthday_with_a_generator_per_thread_has_no_cause_of_its_own() {
     let folder = tempfile::tempdir().unwrap();
     let program = lab("birthday");
     let argv = [&program, "--threads={threads}", "--attempts=2M", "--rng=random_r"];
@@ -130,7 +131,7 @@ fn waits_for(answer: &Value, what: &str) -> f64 {
 
 #[test]
 #[ignore = "needs root: run ./dev live"]
-fn futexes_of_the_programs_own_are_told_by_who_waits_and_who_wakes() {
+fn the_purpose_of_a_bare_futex_is_found_from_who_waits_and_who_wakes() {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("own_futexes");
     let source = root().join("crates/knee/tests/targets/own_futexes.c");
@@ -236,7 +237,7 @@ assert life[0][1] >= 2 and life[-1][1] >= 3 and all(row[2] for row in life), lif
 /// Two cases with the same code: each recording must contain all stacks and names that it refers to.
 #[test]
 #[ignore = "needs root: run ./dev live"]
-fn each_case_of_a_sweep_holds_all_that_it_refers_to() {
+fn each_case_of_a_sweep_has_all_stacks_and_names_that_it_refers_to() {
     let python = std::env::var("KNEE_PYTHON").expect("KNEE_PYTHON names a Python with duckdb: run ./dev live");
     let folder = tempfile::tempdir().unwrap();
     let recording = folder.path().join("recording");
@@ -270,7 +271,7 @@ for case in cases:
 
 #[test]
 #[ignore = "needs root: run ./dev live"]
-fn under_sudo_the_target_and_the_files_are_the_callers() {
+fn under_sudo_the_target_and_the_files_belong_to_the_caller() {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
     let folder = tempfile::tempdir().unwrap();
     std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
@@ -342,7 +343,7 @@ fn a_killed_knee_leaves_a_readable_recording_and_nothing_else() {
 
 #[test]
 #[ignore = "needs root: run ./dev live"]
-fn record_observes_one_run_with_the_terminal_of_its_own() {
+fn a_recorded_program_has_the_terminal_for_itself() {
     let folder = tempfile::tempdir().unwrap();
     let recording = folder.path().join("recording");
     let mut child = knee()
@@ -365,7 +366,7 @@ fn record_observes_one_run_with_the_terminal_of_its_own() {
 
 #[test]
 #[ignore = "needs root: run ./dev live"]
-fn record_names_a_process_that_is_gone() {
+fn record_reports_a_process_that_is_gone() {
     let mut child = Command::new("true").spawn().unwrap();
     child.wait().unwrap();
     let folder = tempfile::tempdir().unwrap();
@@ -378,7 +379,7 @@ fn record_names_a_process_that_is_gone() {
 
 #[test]
 #[ignore = "needs root: run ./dev live"]
-fn inside_a_pid_namespace_of_its_own_names_are_found() {
+fn names_are_found_inside_a_pid_namespace() {
     let folder = tempfile::tempdir().unwrap();
     let output = Command::new("unshare")
         .args(["--pid", "--fork", "--mount-proc", env!("CARGO_BIN_EXE_knee"), "record", "-o", "r", "--"])
@@ -413,7 +414,7 @@ fn inside_a_pid_namespace_of_its_own_names_are_found() {
     assert!(tables.modules.iter().any(|module| module.path.contains("libc")), "{:?}", tables.modules);
 }
 
-/// A copy of knee that everybody may execute, in a folder where everybody may write.
+/// A folder where everybody may write, with a copy of knee that everybody may execute.
 fn for_nobody() -> (tempfile::TempDir, PathBuf) {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
@@ -426,7 +427,7 @@ fn for_nobody() -> (tempfile::TempDir, PathBuf) {
 
 #[test]
 #[ignore = "needs root: run ./dev live"]
-fn without_rights_no_verdict_is_wrong() {
+fn without_privileges_no_verdict_is_wrong() {
     for (asked, used) in [(None, "perf events"), (Some("perf"), "perf events"), (Some("proc"), "/proc alone")] {
         let (folder, copy) = for_nobody();
         let mut command = Command::new("setpriv");
@@ -443,11 +444,7 @@ fn without_rights_no_verdict_is_wrong() {
         // one thread can finish before the other, which shows without privileges too.
         let named: Vec<&str> = verdict["causes"].as_array().unwrap().iter().filter_map(|c| c["id"].as_str()).collect();
         assert!(named.iter().all(|id| ["user-lock", "none", "cpu-pressure", "imbalance"].contains(id)), "{named:?}");
-        let said = answer["limitations"].as_array().unwrap().iter().filter_map(|l| l["why"].as_str());
-        assert!(
-            said.into_iter().any(|why| why.contains(&format!("observed with {used}"))),
-            "{}",
-            answer["limitations"]
-        );
+        let mut limits = answer["limitations"].as_array().unwrap().iter().filter_map(|l| l["why"].as_str());
+        assert!(limits.any(|why| why.contains(&format!("observed with {used}"))), "{}", answer["limitations"]);
     }
 }

@@ -6,8 +6,8 @@ use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
 
-/// The lock inside `random` is found, tried, and told as confirmed by one command. Other programs can hide an effect, so it is
-/// made at most three times.
+/// One command finds the lock inside `random`, makes its trials, and reports it as confirmed. Other programs can hide an
+/// effect, so the command is run at most three times.
 #[test]
 #[ignore = "needs root: run ./dev live"]
 fn a_sweep_confirms_its_own_cause() {
@@ -32,14 +32,14 @@ fn a_sweep_confirms_its_own_cause() {
             .args([program.to_str().unwrap(), "--threads={threads}", "--attempts=600K"])
             .output()
             .unwrap();
-        let says = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success(), "{says}");
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{errors}");
         let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
         let tried = answer["tried"].as_array().unwrap();
         let random = tried.iter().find(|tried| tried["trial"] == "random-per-thread");
         if let Some(random) = random.filter(|random| random["shows"] == "confirms") {
             assert_eq!((&random["cause"], &random["function"]), (&"user-lock".into(), &"random".into()), "{answer:#}");
-            assert!(says.contains("the trials are in"), "{says}");
+            assert!(errors.contains("the trials are in"), "{errors}");
             return;
         }
         seen.push(format!("{}: {}", answer["verdict"]["summary"], answer["tried"]));

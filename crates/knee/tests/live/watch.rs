@@ -1,5 +1,5 @@
-//! `knee watch` of real programs. Looking with eBPF needs root: `./dev live` runs these tests. No result depends on
-//! time: the watched programs do the same all the time.
+//! `knee watch` of real programs. Watching with eBPF needs root: `./dev live` runs these tests. No result depends on
+//! time: the watched programs always do the same.
 #![allow(clippy::unwrap_used, reason = "a test whose setup fails must fail")]
 
 use std::io::Write;
@@ -61,12 +61,12 @@ fn a_running_program_shows_its_threads_functions_waits_and_locks() {
     assert!(last.contains("by eBPF") && last.contains("4 threads"), "{text}");
     assert!(last.contains("waiting for a thread's end"), "{text}");
     assert!(last.contains("simulate") && last.contains("random"), "functions and the lock's place: {text}");
-    assert!(target.0.try_wait().unwrap().is_none(), "the target goes on");
+    assert!(target.0.try_wait().unwrap().is_none(), "the target still runs");
 }
 
 #[test]
 #[ignore = "needs a program of the lab: run ./dev live"]
-fn by_proc_alone_threads_and_their_waits_are_seen() {
+fn through_proc_threads_and_their_waits_are_seen() {
     let target = Running::new("birthday", CONTENDED);
     let arguments = ["watch", "-p", &target.pid(), "--plain", "--for", "4s", "--collector", "proc"];
     let text = text(&Command::new(KNEE).args(arguments).output().unwrap());

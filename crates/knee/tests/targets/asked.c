@@ -2,7 +2,7 @@
  *
  *   asked service AT            answers each line after 2 ms
  *   asked server AT SERVICE     answers each line when the service has answered it
- *   asked client AT NUMBER      four connections that send so many lines each and wait for each answer
+ *   asked client AT NUMBER      four connections that each send NUMBER lines and wait for each answer
  *
  * AT and SERVICE: a TCP port, /PATH of a socket in the file system, or @NAME of one outside of it.
  */
@@ -76,7 +76,7 @@ static int reach(const char *where)
 	return fd;
 }
 
-/* What a program says to itself, or without a connection, is no request. */
+/* Messages of a program to itself, or without a connection, must not count as requests. */
 static void talk_to_itself(void)
 {
 	char line[64];

@@ -1,4 +1,4 @@
-/* Simulates misfortune: calls that are interrupted or do less than was asked, and a clock that steps.
+/* Simulates faults: system calls that are interrupted or do less than was asked, and a wall clock that steps.
  *
  * Preloaded into knee and active only there, not in what knee starts. KNEE_TEST_MISFORTUNE chooses the kind. */
 #define _GNU_SOURCE
@@ -37,7 +37,7 @@ static int interrupted(void)
 	return 1;
 }
 
-/* The others do half of it; but data as short as a number passes through a pipe whole (PIPE_BUF, pipe(7)). */
+/* The other calls do half of what was asked; but data as short as a number passes through a pipe whole (PIPE_BUF, pipe(7)). */
 static size_t part(size_t length)
 {
 	return interrupts && length > 16 ? length / 2 : length;

@@ -1,5 +1,5 @@
-/* What a library that is loaded first changes, printed: random numbers of two threads, how far allocations are apart, the
- * kind of a locked mutex. */
+/* Prints what the libraries of the trials change: random numbers of two threads, how far allocations are apart, the kind of
+ * a locked mutex. */
 
 #include <pthread.h>
 #include <stdint.h>
