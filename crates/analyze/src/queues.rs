@@ -123,7 +123,7 @@ fn queue(model: &Model<'_>, ledger: &Ledger<'_, '_>, waited: &Waited<'_>) -> Opt
     let share = |held: f64| held / size as f64;
     let interval = Interval { low: share(low), high: share(high) };
     let mut queue = Queue {
-        threads: traced.told_count(),
+        threads: traced.shown_count(),
         kind: waited.kind,
         size,
         object: waited.object.map(|address| format!("{address:#x}")),

@@ -49,7 +49,7 @@ impl<'a, 't> Observed<'a, 't> {
     /// The traced run at a thread count of the answer; without one the run at the largest.
     pub fn at(analysis: &'a Analysis<'_, 't>, threads: Option<u32>) -> Option<Observed<'a, 't>> {
         match threads {
-            Some(threads) => Observed::all(analysis).find(|o| o.traced.told_count() == threads),
+            Some(threads) => Observed::all(analysis).find(|o| o.traced.shown_count() == threads),
             None => Observed::all(analysis).next_back(),
         }
     }
@@ -68,7 +68,7 @@ pub(crate) fn place_of(code: Option<Code<'_>>) -> String {
 impl<'t> Observed<'_, 't> {
     /// Its own locks and pools as queues.
     pub fn queues(&self) -> impl Iterator<Item = &Queue> {
-        self.queues.iter().filter(|queue| queue.threads == self.traced.told_count())
+        self.queues.iter().filter(|queue| queue.threads == self.traced.shown_count())
     }
 
     /// The samples of the whole run: those of [`Traced`] are of its measured part.

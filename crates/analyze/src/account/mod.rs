@@ -389,7 +389,7 @@ fn draw_up<'t>(model: &Model<'t>, clean: &Clean<'t>, draft: &Draft<'_, 't>, smal
     let timed_steal = clean.median(threads, |run| run.steal_ns.map_or(0.0, seconds) / clean.work(run)).unwrap_or(0.0);
     Lines {
         account: Balance {
-            threads: traced.told_count(),
+            threads: traced.shown_count(),
             capacity,
             useful,
             unexplained: loss - explained,

@@ -46,7 +46,7 @@ pub fn requests(traced: &Traced<'_>) -> Option<Requests> {
         .collect();
     services.sort_by(|a, b| b.share.total_cmp(&a.share).then_with(|| a.address.cmp(&b.address)));
     let run = traced.length_ns().max(1) as f64 * 1e-9;
-    Some(Requests { threads: traced.told_count(), count, per_second: number / run, seconds: all / number, services })
+    Some(Requests { threads: traced.shown_count(), count, per_second: number / run, seconds: all / number, services })
 }
 
 /// True for a service that is not the program itself.

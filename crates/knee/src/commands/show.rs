@@ -6,7 +6,7 @@ use crate::failure::{Failure, Status};
 use crate::ui;
 use ::report::observed::Observed;
 use ::report::show::lanes::Lanes;
-use ::report::show::{Pick, UNTOLD, View, functions, locks, sharing, syscalls, threads, waits};
+use ::report::show::{NOT_IN_PROFILES, Pick, View, functions, locks, sharing, syscalls, threads, waits};
 use analyze::model::Model;
 use analyze::{Analysis, analyze};
 use std::path::Path;
@@ -43,7 +43,7 @@ pub(crate) fn run(options: &Show) -> anyhow::Result<ui::Code> {
     let mut views = vec![view(options.table, &analysis, &observed, pick)];
     let in_profiles = matches!(options.table, Table::Threads | Table::Functions | Table::Lines);
     if tables.meta.imported.is_some() && !in_profiles {
-        views.iter_mut().for_each(|view| view.notes.push(UNTOLD.to_owned()));
+        views.iter_mut().for_each(|view| view.notes.push(NOT_IN_PROFILES.to_owned()));
     }
     // Scripts get one table. People who look at waits also want to know who ends them.
     if options.format == ShowFormat::Text && matches!(options.table, Table::Waits) {
@@ -79,7 +79,7 @@ pub(super) fn chosen<'a, 't>(
 ) -> anyhow::Result<Observed<'a, 't>> {
     let found = Observed::at(analysis, threads);
     Ok(found.ok_or_else(|| {
-        let known: Vec<String> = Observed::all(analysis).map(|o| o.traced.told_count().to_string()).collect();
+        let known: Vec<String> = Observed::all(analysis).map(|o| o.traced.shown_count().to_string()).collect();
         if known.is_empty() {
             let what = format!("{} holds no observed run", folder.display());
             return Failure::new(Status::Recording, what).hint("observing needs rights: see knee doctor");

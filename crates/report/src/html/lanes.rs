@@ -74,7 +74,7 @@ fn untold(analysis: &Analysis<'_, '_>, m: &mut Markup) {
         // Calls that were counted, but whose begin and end are not known.
         let dropped = |l: &&Loss| matches!(l.kind(), LossKind::ThinnedCalls | LossKind::DroppedCalls);
         let losses = analysis.model.tables.losses.iter().filter(|l| l.run == run.run).filter(dropped);
-        *missing.entry(observed.traced.told_count()).or_default() += losses.map(|l| l.count).sum::<u64>();
+        *missing.entry(observed.traced.shown_count()).or_default() += losses.map(|l| l.count).sum::<u64>();
     }
     let told = missing.iter().filter(|(_, count)| **count > 0);
     let told =

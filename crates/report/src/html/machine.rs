@@ -101,7 +101,7 @@ fn losses(subject: &Subject<'_, '_>) -> Vec<String> {
     let mut of: Vec<(&str, Vec<String>)> = Vec::new();
     for loss in subject.analysis.model.tables.losses.iter().filter(|loss| loss.count > 0) {
         let model = subject.analysis.model;
-        let told = model.traced.iter().find(|traced| traced.run.run == loss.run).map(Traced::told_count);
+        let told = model.traced.iter().find(|traced| traced.run.run == loss.run).map(Traced::shown_count);
         let asked = || model.tables.runs.iter().find(|run| run.run == loss.run).map(|run| run.threads);
         let threads = told.or_else(asked).filter(|threads| *threads > 0);
         let with =

@@ -5,7 +5,7 @@ use super::markup::{Markup, escape};
 use super::page::focus;
 use crate::observed::Observed;
 use crate::show::view::{Cell, Column};
-use crate::show::{Pick, UNTOLD, View, locks, syscalls, threads, waits};
+use crate::show::{NOT_IN_PROFILES, Pick, View, locks, syscalls, threads, waits};
 use analyze::Analysis;
 
 /// Rows that are visible before the reader asks for more.
@@ -23,7 +23,7 @@ pub(super) fn section(analysis: &Analysis<'_, '_>, folder: &str, most: usize) ->
     m.p("lead", &format!("Of the observed run with {}.", observed.traced.count()));
     let imported = observed.model.tables.meta.imported.is_some();
     if imported {
-        m.p("note", UNTOLD);
+        m.p("note", NOT_IN_PROFILES);
     }
     let views = [
         ("locks", "Locks", locks::locks(&observed, pick)),

@@ -19,5 +19,5 @@ pub use pick::Pick;
 pub use view::View;
 
 /// What an imported profile cannot show, in a sentence.
-pub const UNTOLD: &str = "The recording was imported from a profile, which holds samples alone: locks, waits, who wakes \
+pub const NOT_IN_PROFILES: &str = "The recording was imported from a profile, which holds samples alone: locks, waits, who wakes \
                           whom, system calls and shared memory are not in it.";

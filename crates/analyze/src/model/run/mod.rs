@@ -143,12 +143,12 @@ impl<'t> Traced<'t> {
 
     /// The count of its run in words: "4 threads", or "4 processors" where these are counted.
     pub fn count(&self) -> String {
-        self.counted.many(self.told_count())
+        self.counted.many(self.shown_count())
     }
 
-    /// The thread count that answers give for this run: the one that was asked for. A run alone was asked for none; then it
+    /// The thread count that answers give for this run: the one that was asked for. For a single run none was asked for; then it
     /// is the number of threads that did more than wait.
-    pub fn told_count(&self) -> u32 {
+    pub fn shown_count(&self) -> u32 {
         if self.is_only_run { self.asked() } else { self.run.threads }
     }
 

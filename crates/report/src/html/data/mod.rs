@@ -98,7 +98,7 @@ fn describe(
     packed.keep(id.clone(), compress(&samples_of(run, each))?);
     // Nobody told the count of a profile of another tool: 0.
     let imported = observed.model.tables.meta.imported.is_some();
-    let count = if imported { observed.traced.run.threads } else { observed.traced.told_count() };
+    let count = if imported { observed.traced.run.threads } else { observed.traced.shown_count() };
     Ok(json!({
         "threads": count,
         "length": timeline.length(),
