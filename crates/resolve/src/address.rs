@@ -13,9 +13,9 @@ pub enum CodeAddress {
     ReturnAddress(u64),
     /// A method that a virtual machine's interpreter runs.
     Interpreted {
-        /// Where the method is described.
+        /// Address of the method's description.
         method: u64,
-        /// The bytecode that made the call; 0 where that is not known.
+        /// Address of the bytecode that made the call; 0 where that is not known.
         bytecode: u64,
     },
 }
@@ -31,7 +31,7 @@ impl CodeAddress {
 
     /// The address to look up for function, line and unwind rule.
     ///
-    /// A return address points behind the call. When the call is the last instruction of a line, or of a function
+    /// A return address points just past the call. When the call is the last instruction of a line, or of a function
     /// (because the called function never returns), the address already belongs to the next one; one byte less lies
     /// within the call.
     pub fn lookup(self) -> u64 {

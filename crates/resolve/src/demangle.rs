@@ -13,7 +13,7 @@ pub(crate) const NAME_LIMIT: usize = 4096;
 /// The longest mangled name that is understood, in bytes. Compilers hash longer ones.
 pub(crate) const MANGLED_LIMIT: usize = 16 * 1024;
 
-/// True for mangled names of C++ and Rust compilers, which say more than a plain name.
+/// True for mangled names of C++ and Rust compilers, which hold more than a plain name.
 pub(crate) fn is_mangled(name: &str) -> bool {
     name.starts_with("_Z") || name.starts_with("_R")
 }

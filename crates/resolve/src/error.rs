@@ -28,7 +28,7 @@ pub enum ModuleError {
         /// The file.
         path: PathBuf,
     },
-    /// A header points outside of the file or to something that is not what it says.
+    /// A header points outside the file, or to something else than it claims.
     #[error("{path}: malformed {what} at byte {offset:#x}", path = path.display())]
     Malformed {
         /// The file.
@@ -39,7 +39,7 @@ pub enum ModuleError {
         offset: u64,
     },
     /// A header claims more bytes than any real program has.
-    #[error("{path}: {what} claims {size} bytes, which is more than is read", path = path.display())]
+    #[error("{path}: {what} claims {size} bytes, more than the limit", path = path.display())]
     TooLarge {
         /// The file.
         path: PathBuf,

@@ -1,4 +1,4 @@
-//! From pure addresses to frames: memory maps, unwinding of copied stacks, and names for code addresses.
+//! From addresses to frames: memory maps, unwinding of copied stacks, and names for code addresses.
 //!
 //! | module | holds |
 //! |---|---|
@@ -16,7 +16,7 @@
 //! | [`objects`] | data addresses → variables |
 //! | [`data_types`] | data addresses → members of variables and of types |
 //! | [`mod@probes`] | the marks in a program's file, and where their arguments are |
-//! | [`error`] | what can go wrong; nothing of it ends a run |
+//! | [`error`] | what can go wrong; none of it ends a run |
 //!
 //! Everything that comes from the target (paths, files, symbol names) is hostile input: it is bounded and checked, and
 //! what cannot be read is reported and left out. The crate prints nothing and maps no file into memory.

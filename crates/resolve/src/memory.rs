@@ -16,6 +16,7 @@ impl Memory {
         File::open(format!("/proc/{pid}/mem")).ok().map(Memory)
     }
 
+    /// Exactly `size` bytes; none when they cannot all be read.
     pub(crate) fn some(&self, address: u64, size: usize) -> Option<Vec<u8>> {
         let mut bytes = vec![0; size];
         self.0.read_exact_at(&mut bytes, address).ok()?;
@@ -36,10 +37,12 @@ impl Memory {
         Some(bytes)
     }
 
+    /// Eight bytes as a number.
     pub(crate) fn word(&self, address: u64) -> Option<u64> {
         self.bytes(address).map(u64::from_le_bytes)
     }
 
+    /// Four bytes as a number.
     pub(crate) fn half(&self, address: u64) -> Option<u32> {
         self.bytes(address).map(u32::from_le_bytes)
     }

@@ -39,7 +39,7 @@ impl Module {
         let elf = ElfFile::read(opened.clone(), source)?;
         let unwind = UnwindSections::read(&elf)?;
         let build_id = BuildId::read(&elf)?;
-        // With a damaged table, only the names that it alone has are missing.
+        // If the table is damaged, only the names that no other table has are missing.
         let go = GoTable::read(&elf).unwrap_or_default();
         Ok(Self { path, opened, elf, unwind, go, build_id })
     }

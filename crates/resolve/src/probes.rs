@@ -36,7 +36,7 @@ const NAME_LIMIT: usize = 64;
 const OWNER: &[u8] = b"stapsdt";
 const NOTE_TYPE: u32 = 3;
 
-/// Why the marks of a file cannot be used. The caller knows the file's path.
+/// Why the marks of a file cannot be used. Messages leave out the path, which the caller knows.
 #[derive(Debug, thiserror::Error)]
 pub enum ProbesError {
     /// It is not an ELF file, or is one for 32-bit or big-endian machines.
@@ -57,7 +57,7 @@ pub enum ProbesError {
         reason: String,
     },
     /// It has more notes or marks than any real program.
-    #[error("it has {count} {what}, and at most {limit} are read")]
+    #[error("it has {count} {what}; at most {limit} are read")]
     TooLarge {
         /// What there are too many of.
         what: &'static str,
@@ -116,7 +116,7 @@ struct Image<'data, R> {
 /// The no-ops that a mark may be.
 type NoOps = &'static [&'static [u8]];
 
-/// The short one, which marks are, and the five-byte one, which newer kernels pass faster while somebody listens.
+/// The one-byte no-op, which `knee.h` writes, and the five-byte one, at which newer kernels have cheaper breakpoints.
 const X86_64_NO_OPS: NoOps = &[b"\x90", b"\x0f\x1f\x44\0\0"];
 const AARCH64_NO_OPS: NoOps = &[b"\x1f\x20\x03\xd5"];
 
@@ -210,7 +210,7 @@ fn string(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 impl<'data, R: ReadRef<'data>> Image<'data, R> {
-    /// The probe of a note; none when there is no no-op where the note says.
+    /// The probe of a note; none when the note's address has no no-op.
     fn place(&self, note: &Note<'_>, registers: operand::OperandParser) -> Option<Probe> {
         // A tool that moves all addresses of a linked file (prelink) does not change notes, as they are not loaded; but
         // it moves `.stapsdt.base` by as much as everything else.

@@ -1,5 +1,5 @@
-//! Rust functions by their full paths where debug information has only lines (`debug = "line-tables-only"`): it then calls
-//! an inlined function `lock<u64>`, and only its file tells that it is the standard library's.
+//! Rust functions by their full paths where debug information has only lines (`debug = "line-tables-only"`). It then calls
+//! an inlined function just `lock<u64>`; only the file shows that the function belongs to the standard library.
 //!
 //! Imports nothing of the crate.
 
@@ -11,7 +11,7 @@
 /// book, "Cargo Home").
 pub(crate) fn qualified(name: &str, file: &str) -> Option<String> {
     let bare = name.split('<').next().filter(|bare| !bare.is_empty() && !bare.contains("::"))?;
-    // Closures are `{closure#0}`; what else is no plain name is left as it is.
+    // Closures are `{closure#0}`. Any other name that is not plain is left as it is.
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '{' | '}' | '#');
     if !bare.chars().all(plain) {
         return None;
@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_tells_the_module() {
+    fn the_file_gives_the_module() {
         let mutex = "/rustc/59807616e1fa2540724bfbac14d7976d7e4a3860/library/std/src/sync/poison/mutex.rs";
         assert_eq!(named("lock<a::B>", mutex), "std::sync::poison::mutex::lock<a::B>");
         let pool =
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn other_names_and_files_stay() {
+    fn other_names_and_files_stay_unchanged() {
         let mutex = "/rustc/1/library/std/src/sync/mutex.rs";
         for name in ["std::sync::Mutex<T>::lock", "<A as B>::lock", "", "operator=="] {
             assert_eq!(qualified(name, mutex), None, "{name}");

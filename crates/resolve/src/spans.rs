@@ -1,5 +1,5 @@
-//! Executable memory as a few address ranges, for a filter that can test only some of them: which words on a stack look
-//! like code.
+//! Executable memory as a few address ranges, for a filter that asks which words on a stack look like code and can test
+//! only so many ranges.
 
 use crate::maps::{MappedFile, Mapping};
 
@@ -24,8 +24,8 @@ pub fn joined(mut spans: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
     joined
 }
 
-/// The executable address ranges, with the addresses around memory of a just-in-time compiler that are reserved for its
-/// further code: it gets there without another look at the map.
+/// The executable address ranges, joined with the reserved addresses around memory of a just-in-time compiler: its next
+/// code goes there, often before the map is read again.
 pub fn code_spans(mappings: &[Mapping]) -> Vec<(u64, u64)> {
     let mut mappings: Vec<Mapping> = mappings.to_vec();
     mappings.sort_unstable_by_key(|mapping| mapping.start);
@@ -104,13 +104,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_reserved_around_made_code_counts_as_code() {
+    fn addresses_reserved_around_run_time_code_count_as_code() {
         let reserved = |start, end| Mapping { reserved: true, ..mapping(start, end, false) };
         let file = |mapping: Mapping| Mapping { path: MappedFile::File("/lib/a.so".into()), ..mapping };
         let maps =
             [reserved(0, 10), mapping(10, 20, true), reserved(20, 30), mapping(30, 40, true), mapping(40, 50, false)];
         assert_eq!(code_spans(&maps), [(0, 40)]);
-        // Reserved addresses elsewhere, and those beside a file's code, are none.
+        // Reserved addresses elsewhere, and those beside a file's code, do not count.
         assert_eq!(code_spans(&[mapping(10, 20, true), reserved(21, 30)]), [(10, 20)]);
         assert_eq!(code_spans(&[file(mapping(10, 20, true)), reserved(20, 30)]), [(10, 20)]);
         assert_eq!(code_spans(&[mapping(10, 20, true), file(reserved(20, 30))]), [(10, 20)]);

@@ -97,7 +97,11 @@ fn members_of_c_objects_have_names() {
         assert_eq!(compiled.named("work", own + 8), some("statistics.misses"));
         assert_eq!(compiled.named("work", own + 16 + 32 + 24), some("statistics.parts[1].values[2]"));
         assert_eq!(compiled.named("work", own + 16 + 4), some("statistics.parts[0]"), "padding has no name");
-        assert_eq!(compiled.named("work", own + 16 + 64), some("statistics.either"), "which of both is not known");
+        assert_eq!(
+            compiled.named("work", own + 16 + 64),
+            some("statistics.either"),
+            "which of the two is used is not known"
+        );
         assert_eq!(compiled.named("work", counter), some("struct counter.count"));
         assert_eq!(compiled.named("work", numbers), some("*numbers"));
         assert_eq!(compiled.named("work", numbers + 8), None, "how many there are is not known");
@@ -136,7 +140,7 @@ fn an_instruction_that_adds_an_index_shows_an_array() {
 }
 
 #[test]
-fn members_of_variables_with_names_of_their_own_are_told() {
+fn members_of_static_variables_have_names() {
     let directory = tempfile::tempdir().unwrap();
     for compiler in present(&["gcc", "clang"]) {
         let c = Compiled::make(compiler, "-O2", "members.c", directory.path());
@@ -155,7 +159,7 @@ fn members_of_variables_with_names_of_their_own_are_told() {
 }
 
 #[test]
-fn members_of_classes_have_names_and_those_of_the_library_have_none() {
+fn members_of_the_programs_classes_have_names_and_the_librarys_have_none() {
     let directory = tempfile::tempdir().unwrap();
     let own = OBJECTS[0];
     for compiler in present(&["g++", "clang++"]) {

@@ -36,7 +36,7 @@ fn all_fields_are_taken() {
 }
 
 #[test]
-fn strange_names_are_told_apart() {
+fn files_and_memory_with_unusual_names_are_distinguished() {
     let path = |name: &str| only(&format!("1000-2000 r-xp 00000000 00:00 5    {name}")).path;
     assert_eq!(path(""), MappedFile::Anonymous);
     assert_eq!(path("//anon"), MappedFile::Anonymous);
@@ -60,7 +60,7 @@ fn a_deleted_file_is_marked() {
 }
 
 #[test]
-fn a_path_need_not_be_text() {
+fn a_path_need_not_be_utf8() {
     let mut line = b"1000-2000 r-xp 00000000 08:01 5 /tmp/".to_vec();
     line.extend([0xff, 0xfe]);
     let path = std::ffi::OsString::from_vec(b"/tmp/\xff\xfe".to_vec());

@@ -205,7 +205,7 @@ fn disabled_marks_leave_nothing() {
     }
 }
 
-/// Links objects for AArch64 with the linker that comes with Rust, only so far that everything has an address.
+/// Links objects for AArch64 with the linker that comes with Rust, just enough to give everything an address.
 fn link_for_aarch64(object: &Path, output: &Path) -> bool {
     let sysroot = PathBuf::from(run("rustc", &["--print", "sysroot"]).trim());
     let linkers = fs::read_dir(sysroot.join("lib/rustlib")).unwrap().flatten();
@@ -261,7 +261,7 @@ fn marks_are_found_in_programs_for_aarch64() {
     }
 }
 
-/// Really passes marks. Only on some architectures are breakpoints as long as no-ops; this is for x86-64.
+/// Runs programs through their marks. For x86-64, where a breakpoint instruction is as long as a no-op.
 #[cfg(target_arch = "x86_64")]
 mod passed {
     use std::collections::HashMap;

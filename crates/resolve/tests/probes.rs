@@ -122,7 +122,7 @@ fn a_file_without_marks_is_no_error() {
 }
 
 #[test]
-fn notes_of_others_are_left_alone() {
+fn notes_of_other_providers_are_left_alone() {
     let mut other_provider = note("work", "");
     other_provider.strings = b"libc\0setjmp\08@%rdi\0".to_vec();
     let mut other_owner = note("work", "");
@@ -144,7 +144,7 @@ fn a_file_that_was_moved_after_linking_moves_its_marks() {
     moved.semaphore = moved.address + 8;
     let probe = only(&file_for(X86_64, &[0x90; 16], 0x8000, &moved.bytes()));
     assert_eq!((probe.file_offset, probe.semaphore), (CODE_OFFSET, Some(CODE_OFFSET + 8)));
-    // A linker that drops the section by which the move is seen leaves a zero.
+    // A linker that drops the section which shows the move leaves a zero.
     moved.base = 0;
     moved.address += 0x7000;
     moved.semaphore = 0;
@@ -175,7 +175,7 @@ fn only_a_no_op_in_code_becomes_a_breakpoint() {
 }
 
 #[test]
-fn what_is_no_program_for_this_is_refused() {
+fn other_files_and_processors_are_refused() {
     for bytes in [&b""[..], b"\x7fELF", b"#!/bin/sh\n", &[0; 64]] {
         assert!(matches!(probes(bytes), Err(ProbesError::NotElf)));
     }
@@ -323,7 +323,7 @@ fn operands_of_aarch64_are_read() {
 }
 
 #[test]
-fn arguments_are_told_apart() {
+fn arguments_are_separated() {
     let sizes = |text| -> Vec<Option<(u8, bool)>> {
         arguments(AARCH64, text).into_iter().map(|one| one.map(|one| (one.size, one.signed))).collect()
     };

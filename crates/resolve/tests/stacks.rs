@@ -102,7 +102,7 @@ fn unwinding_works_without_symbols_and_without_the_index() {
 }
 
 #[test]
-fn an_incomplete_stack_says_why() {
+fn an_incomplete_stack_has_a_reason() {
     let directory = tempfile::tempdir().unwrap();
     let process = Stopped::start(&compile("nested.c", directory.path(), "nested", &[]), &[]);
     let modules = ModuleCache::new();
@@ -187,7 +187,7 @@ fn only_what_changes_in_the_memory_map_is_loaded() {
 }
 
 #[test]
-fn a_missing_file_is_a_problem_and_no_failure() {
+fn a_missing_file_is_reported_and_the_rest_is_unwound() {
     let directory = tempfile::tempdir().unwrap();
     let program = compile("nested.c", directory.path(), "nested", &[]);
     let process = Stopped::start(&program, &[]);

@@ -90,7 +90,7 @@ fn the_plain_public_name_is_chosen() {
 }
 
 #[test]
-fn a_lock_that_waits_in_a_local_function_is_not_given_a_wrong_name() {
+fn a_wait_in_a_local_function_gets_no_wrong_name() {
     let directory = tempfile::tempdir().unwrap();
     let libc = ModuleCache::new().open(&stripped_libc(directory.path())).unwrap();
     let process = Stopped::start(&compile("nested.c", directory.path(), "nested", &[]), &["with waiter"]);
@@ -151,7 +151,7 @@ fn a_debug_file_is_found_by_build_id() {
 }
 
 #[test]
-fn a_debug_file_is_found_by_link_only_when_it_belongs_to_the_build() {
+fn a_linked_debug_file_is_used_only_when_it_belongs_to_the_build() {
     let directory = tempfile::tempdir().unwrap();
     let line = Some(line_of("nested.c", "calls middle"));
     for (index, build_id) in ["-Wl,--build-id", "-Wl,--build-id=none"].into_iter().enumerate() {
@@ -187,7 +187,7 @@ fn inlined_functions_are_found_in_the_units_beside_a_program() {
     let other = tempfile::tempdir().unwrap();
     compile("nested.c", other.path(), "apart", &["-gdwarf-5", "-gsplit-dwarf", "-O1"]);
     std::fs::copy(other.path().join(unit.file_name().unwrap()), &unit).unwrap();
-    assert!(!inlined(), "a unit of another build is nobody's");
+    assert!(!inlined(), "a unit of another build is not used");
 }
 
 #[inline(never)]

@@ -29,7 +29,7 @@ impl Elf {
         let sections = file.sections().filter(|section| loaded(section.kind()));
         let mut sections: Vec<_> =
             sections.map(|section| (section.address(), section.data().unwrap().to_vec())).collect();
-        // Variables are zero at first: a processor without instructions that read and change memory at once.
+        // Variables are zero at first: the flag then stands for a processor without atomic instructions.
         let zeros = file.sections().filter(|section| section.kind() == SectionKind::UninitializedData);
         sections.extend(zeros.map(|section| (section.address(), vec![0; section.size() as usize])));
         let function = |symbol: object::Symbol<'_, '_>| {
@@ -90,7 +90,7 @@ fn waiting(program: &Path, architecture: &str) -> (Vec<String>, Vec<String>) {
     let mut code = CodeGraph::new(decoder(architecture).unwrap());
     let (mut wait, mut work) = (Vec::new(), Vec::new());
     for (name, (start, size)) in functions {
-        // Again and again, as with real samples, until everything within reach is known.
+        // Repeated, as with real samples, until everything within reach has been decoded.
         for _ in 0..16 {
             code.explore(start, &[], &mut elf);
         }
@@ -113,9 +113,9 @@ fn waiting(program: &Path, architecture: &str) -> (Vec<String>, Vec<String>) {
     (wait, work)
 }
 
-/// Not found, by how the compiler and its level end. The result of a compare and exchange is made and taken apart in more
-/// code than is followed; the code of a loop is not all between its first address and its branch back; in a pair of
-/// exclusive accesses, what was counted seems to depend on whether the second one succeeded.
+/// Waiting loops that are not found, by the end of the compiler's name and level. Reasons: the result of a compare and
+/// exchange goes through more code than is followed; a part of the loop's code lies outside the range from its first
+/// address to its branch back; in a pair of exclusive accesses, a count seems to depend on whether the store succeeded.
 const MISSED: &[(&str, &str)] = &[
     ("opt-level=0 waits.rs", "wait_exchange"),
     ("aarch64-linux-gnu-gcc -Os waits.c", "wait_backoff_load"),
@@ -123,7 +123,7 @@ const MISSED: &[(&str, &str)] = &[
     ("clang --target=aarch64-linux-gnu -O0 -mno-outline-atomics waits.c", "wait_backoff"),
 ];
 
-/// What is wrong, if anything.
+/// The message about what is wrong; none when all loops are judged right.
 fn check(program: &Path, what: &str, architecture: &str) -> Option<String> {
     let (wait, work) = waiting(program, architecture);
     let wrong: Vec<&String> = wait.iter().filter(|name| name.starts_with("work_")).collect();

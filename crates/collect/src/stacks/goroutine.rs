@@ -49,7 +49,7 @@ impl Goroutines {
         }
         let records = self.records.as_ref()?;
         let record = records.read(goroutine)?;
-        (!records.is_scheduler_s(goroutine, &record)).then_some(record.stack)
+        (!records.is_scheduler_goroutine(goroutine, &record)).then_some(record.stack)
     }
 }
 

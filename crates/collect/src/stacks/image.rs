@@ -208,7 +208,7 @@ impl Image {
         let Copied { registers, bytes: stack, left, python } = copied;
         let mut moved = self.read_ns == 0 && self.refresh();
         let mut end = self.try_unwind(&registers, stack);
-        if self.unwinder.stranger().is_some_and(|address| self.worth_reading(address)) {
+        if self.unwinder.unknown_address().is_some_and(|address| self.worth_reading(address)) {
             moved |= self.refresh();
             end = self.try_unwind(&registers, stack);
         }
@@ -266,7 +266,7 @@ impl Image {
     /// True where the last unwound stack is of another process, and that may have code that this one has not: an address
     /// is unknown here, or functions are read from its memory.
     pub(super) fn lacks(&self, pid: u32) -> bool {
-        pid != self.pid && (self.unwinder.stranger().is_some() || self.interpreter.map().is_some())
+        pid != self.pid && (self.unwinder.unknown_address().is_some() || self.interpreter.map().is_some())
     }
 
     /// Puts the Python functions into the stack that was just unwound.

@@ -38,7 +38,7 @@ pub(super) struct Member {
 }
 
 impl Layout<'_> {
-    /// The type without qualifiers and aliases, and the last alias that was met on the way.
+    /// The type without qualifiers and aliases, and the last alias that was followed.
     pub(super) fn bare(&self, of: &Die) -> Option<(Die, Entry, Option<String>)> {
         let (mut at, mut called) = (*of, None);
         for _ in 0..DEPTH {
@@ -78,7 +78,7 @@ impl Layout<'_> {
         (size > 0).then_some(size)
     }
 
-    /// How many elements an array has in each dimension.
+    /// The number of elements of an array, by dimension.
     fn counts(&self, array: &Die) -> Option<Vec<u64>> {
         let parsed = self.units.unit(array.unit)?;
         let mut tree = parsed.unit.entries_tree(Some(array.at)).ok()?;

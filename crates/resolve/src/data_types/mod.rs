@@ -58,8 +58,8 @@ impl std::fmt::Debug for DataTypes {
 }
 
 impl DataTypes {
-    /// Reads the debug information of a module, from its own file or from a separate debug file; none when there is
-    /// none, or too much to look through.
+    /// Reads the debug information of a module, from its own file or from a separate debug file. None when there is no
+    /// debug information, or too much to search.
     ///
     /// # Errors
     /// The file cannot be read, or claims to be larger than it is.
@@ -76,8 +76,8 @@ impl DataTypes {
     }
 
     /// The member or element at a stated address in a variable with static storage, as the source would write it after
-    /// the variable's name; none when debug information does not know the variable, or when the address is its start
-    /// and it has no members.
+    /// the variable's name. None when debug information does not list the variable, or when the address is the start
+    /// of a variable without members.
     pub fn member_of_static(&self, stated_address: u64) -> Option<String> {
         let (variable, start) = self.scopes.static_at(&self.units, stated_address)?;
         let layout = Layout { units: &self.units };

@@ -11,7 +11,7 @@ use super::layout::Layout;
 use super::units::{Die, Entry, Units};
 use crate::elf::DwarfReader;
 
-/// How many variables are looked at for one place in the code, and how deep inlined functions are followed.
+/// How many variables are looked at for one code address, and how deep inlined functions are followed.
 const VARIABLES: usize = 512;
 const DEPTH: usize = 64;
 

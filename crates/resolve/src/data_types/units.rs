@@ -15,8 +15,8 @@ use crate::error::ModuleError;
 
 pub(super) type Entry = DebuggingInformationEntry<DwarfReader>;
 
-/// The most debug information that is looked through, in bytes: about a second of work, after the run. Programs with
-/// more get no member names.
+/// The most debug information that is searched, in bytes: about a second of work, after the run. Programs with more get
+/// no member names.
 const LARGEST: usize = 128 << 20;
 
 /// How many parsed units are kept.

@@ -17,12 +17,12 @@ const PER_SAMPLE: usize = 256;
 /// Without a limit every program would be decoded completely, and a large one again and again.
 const PER_ADDRESS: usize = 8192;
 
-/// How many of these may be in called functions. What a waiting loop calls (a load, a pause, sched_yield) is short.
-/// What a working loop calls may be the whole program; in programs of a tenth of a second, decoding that took most of
-/// the time that was spent on samples.
+/// How many of these may be in called functions. A waiting loop calls only short ones (a load, a pause, sched_yield). A
+/// working loop may call the whole program; in programs that run for a tenth of a second, decoding all of it took most
+/// of the time spent on samples.
 const PER_CALLEES: usize = 512;
 
-/// How many instructions are held (some 40 MiB); with more, everything starts over.
+/// How many instructions are held (some 40 MiB); beyond that all are dropped and decoding starts over.
 const HELD: usize = 1 << 18;
 
 /// A function is decoded from its start if that is at most this many bytes before the sampled instruction. Otherwise
@@ -35,7 +35,7 @@ const CHUNK: usize = 1024;
 /// How many addresses may wait to be decoded.
 const PENDING: usize = 4096;
 
-/// How deep calls are followed: wrapper, atomic, intrinsic.
+/// How deep calls are followed.
 ///
 /// Decides: how deep the calls of a loop are followed.
 /// From: wrapper, atomic, intrinsic.
@@ -82,7 +82,7 @@ impl std::fmt::Debug for CodeGraph {
 }
 
 impl CodeGraph {
-    /// No code yet.
+    /// A graph without any code yet.
     pub fn new(decode: Box<dyn Decode + Send>) -> Self {
         Self {
             decode,
@@ -105,7 +105,7 @@ impl CodeGraph {
         &*self.decode
     }
 
-    /// Changes whenever an instruction is added: conclusions from the older state may then be improved.
+    /// A number that changes whenever an instruction is added: conclusions from the older state may then be improved.
     pub fn version(&self) -> u64 {
         self.version
     }
@@ -120,12 +120,12 @@ impl CodeGraph {
         self.instructions.is_empty()
     }
 
-    /// The instruction at an address, if it was met.
+    /// The instruction at an address, if it has been decoded.
     pub fn at(&self, address: u64) -> Option<&Instruction> {
         self.instructions.get(&address)
     }
 
-    /// Where a branch or call goes, also when it reads its target from memory: one address, or those of a jump table.
+    /// Where a branch or call goes: one address, or those of a jump table. Targets read from memory are included.
     pub fn targets<'c>(&'c self, instruction: &'c Instruction) -> &'c [u64] {
         match &instruction.flow {
             Flow::Branch { target, .. } | Flow::Call(Some(target)) => std::slice::from_ref(target),
@@ -136,7 +136,7 @@ impl CodeGraph {
         }
     }
 
-    /// The known ways by which an instruction is reached.
+    /// The known edges that lead to an instruction.
     pub fn before(&self, address: u64) -> impl Iterator<Item = Edge> + '_ {
         let next = self.previous.get(&address).copied();
         let next = next.filter(|from| self.instructions.get(from).is_some_and(Instruction::falls_through));
@@ -179,8 +179,8 @@ impl CodeGraph {
         self.version += 1;
     }
 
-    /// Decodes from these addresses on (a sampled one, and return addresses on its stack), and continues what earlier
-    /// samples left.
+    /// Decodes from these addresses on (a sampled one, and return addresses on its stack), then continues where earlier
+    /// samples reached their limit.
     pub fn explore(&mut self, sampled: u64, callers: &[u64], reader: &mut dyn CodeReader) {
         if self.instructions.len() >= HELD {
             self.clear();
@@ -207,8 +207,8 @@ impl CodeGraph {
             let most = left.min(*credit);
             if most == 0 {
                 // The rest is dropped, so that no program is decoded completely.
-                let given_up = if depth == 0 { &mut self.pending[..1] } else { &mut self.pending[1..] };
-                given_up.iter_mut().for_each(VecDeque::clear);
+                let dropped = if depth == 0 { &mut self.pending[..1] } else { &mut self.pending[1..] };
+                dropped.iter_mut().for_each(VecDeque::clear);
                 continue;
             }
             let used = most - self.run(address, depth, most, reader);
@@ -218,8 +218,8 @@ impl CodeGraph {
         }
     }
 
-    /// The nearest comes first: the latest addresses where samples were taken, then called functions in the order
-    /// found.
+    /// The next address to decode, the nearest first: the latest sampled addresses, then called functions in the order in
+    /// which they were found.
     fn next_wanted(&mut self) -> Option<(usize, u64)> {
         let mut queues = self.pending.iter_mut().enumerate();
         queues.find_map(|(depth, queue)| {
@@ -245,7 +245,7 @@ impl CodeGraph {
         queue.push_back(address);
     }
 
-    /// Decodes in a straight line up to known code, an end, or the limit; returns how much of the limit is left.
+    /// Decodes in a straight line up to known code, the end of the code, or the limit; returns what is left of the limit.
     fn run(&mut self, from: u64, depth: usize, mut left: usize, reader: &mut dyn CodeReader) -> usize {
         let mut address = from;
         while left > 0 && self.wanted(address) {
@@ -257,7 +257,7 @@ impl CodeGraph {
                 self.barren.insert(address, ());
                 return left;
             };
-            let instruction = self.settled(instruction, reader);
+            let instruction = self.with_flag_known(instruction, reader);
             let next = instruction.next();
             let on = instruction.falls_through();
             match instruction.flow {
@@ -305,10 +305,10 @@ impl CodeGraph {
         self.linked.insert(instruction.address, targets);
     }
 
-    /// The compilers' library for AArch64 asks a flag whether the processor can change memory in one instruction, and else
-    /// does it in two parts (libgcc's lse.S, compiler-rt's outline_atomic_helpers). The flag does not change, so only one
-    /// way is ever taken. (Its branch is always taken where the flag is zero.)
-    fn settled(&mut self, branch: Instruction, reader: &mut dyn CodeReader) -> Instruction {
+    /// The branch as it is always or never taken, where it depends on a flag that does not change. The compilers' library
+    /// for AArch64 (libgcc's lse.S, compiler-rt's outline_atomic_helpers) tests such a flag: if the processor has atomic
+    /// instructions, it uses one; if the flag is zero, the branch leads to a pair of exclusive accesses.
+    fn with_flag_known(&mut self, branch: Instruction, reader: &mut dyn CodeReader) -> Instruction {
         let flag = match branch.flow {
             Flow::Branch { conditional: true, .. } if !branch.reads_flags => self.flag_before(&branch),
             _ => None,
@@ -327,7 +327,7 @@ impl CodeGraph {
         Instruction { flow, ..branch }
     }
 
-    /// Where the byte lies that was loaded from a fixed place right before a branch on its register.
+    /// The address of the byte that was loaded from a fixed place right before a branch on its register.
     fn flag_before(&self, branch: &Instruction) -> Option<u64> {
         let previous = |of: &Instruction| self.previous.get(&of.address).and_then(|from| self.instructions.get(from));
         let load = previous(branch)?;
@@ -428,7 +428,7 @@ impl CodeGraph {
             None => {
                 self.fill(address & !(CHUNK as u64 - 1), CHUNK + longest, reader);
                 inside(self.chunk_at, &self.chunk).unwrap_or_else(|| {
-                    // Code that begins inside of the chunk or ends there.
+                    // Code that begins or ends inside the chunk.
                     self.fill(address, CHUNK, reader);
                     0
                 })
@@ -483,7 +483,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sampled_is_decoded_before_what_other_samples_called() {
+    fn sampled_code_is_decoded_before_functions_that_earlier_samples_called() {
         let mut code = some_code();
         for sample in 0..200 {
             code.explore(FOREST + 5 * sample * 1000, &[], &mut Forest);

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_outside_of_the_stack_are_unknown() {
+    fn bytes_outside_the_stack_are_unknown() {
         let stack = StackBytes { start: 0x1000, bytes: &[1, 2, 3, 4, 5, 6, 7, 8, 9] };
         assert_eq!(stack.number(0x1001, 8), Some(0x0908_0706_0504_0302));
         assert_eq!(stack.number(0x1000, 2), Some(0x0201));

@@ -1,5 +1,5 @@
-//! What one round of a small loop does with values: which values it carries into the next round, and from which loads
-//! its exits are decided.
+//! What one round of a small loop does with values: which values it carries into the next round, and which loads decide
+//! its exits.
 
 use rustc_hash::FxHashMap as HashMap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,8 +8,8 @@ use super::code::CodeGraph;
 use super::instruction::{Access, AccessKind, Atomic, Flow, Instruction, Operand, Register, RegisterSet, Value};
 use super::loops::{Loop, Node};
 
-/// How many places for values are distinguished in one loop: registers, flags, stack slots. A loop with more does not
-/// only wait.
+/// How many places for values are distinguished in one loop: registers, flags, stack slots. A loop with more is no mere
+/// waiting loop.
 const PLACES: usize = 128;
 
 /// How many sources are distinguished in all: values from before the round, and loads.
@@ -271,7 +271,7 @@ pub(super) fn rounds(code: &CodeGraph, whole: &Loop, framed: bool) -> Option<Rou
         {
             for (nth, (place, made)) in carried.iter().zip(&mut made).enumerate() {
                 *made |= state.chosen.get(*place).copied().unwrap_or(0);
-                // Written on some ways only: then its value depends on which way was taken.
+                // Written on some paths only: then its value depends on which path was taken.
                 *made |= Sources::from(state.untouched >> place & 1 != 0) << nth;
             }
         }
@@ -283,10 +283,10 @@ pub(super) fn rounds(code: &CodeGraph, whole: &Loop, framed: bool) -> Option<Rou
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct State {
     made: Vec<Sources>,
-    /// The same, including what decided which way was taken.
+    /// The same, including what decided which path was taken.
     chosen: Vec<Sources>,
-    /// What has decided the way so far.
-    way: Sources,
+    /// What has decided the path so far.
+    path: Sources,
     /// Places that may still hold their value from the beginning of the round.
     untouched: PlaceSet,
 }
@@ -347,7 +347,7 @@ impl Origins<'_> {
                 *made = sources | *made & kept;
             }
             if let Some(made) = after.chosen.get_mut(place) {
-                *made = chosen | before.way | *made & kept;
+                *made = chosen | before.path | *made & kept;
             }
         }
         after.untouched &= !used.kills;
@@ -355,7 +355,7 @@ impl Origins<'_> {
         if matches!(instruction.flow, Flow::Branch { conditional: true, .. })
             && !(node.0 == 0 && whole.exits.contains(&node.1))
         {
-            after.way |= self.chosen(used.reads, before);
+            after.path |= self.chosen(used.reads, before);
         }
         after
     }
@@ -363,7 +363,7 @@ impl Origins<'_> {
     /// The state before each node in one round.
     fn spread(&self, code: &CodeGraph, whole: &Loop) -> BTreeMap<Node, State> {
         let head = (0, whole.head);
-        let start = State { made: vec![0; PLACES], chosen: vec![0; PLACES], way: 0, untouched: PlaceSet::MAX };
+        let start = State { made: vec![0; PLACES], chosen: vec![0; PLACES], path: 0, untouched: PlaceSet::MAX };
         let mut before = BTreeMap::from([(head, start)]);
         let mut queue = BTreeSet::from([head]);
         while let Some(node) = queue.pop_first() {
@@ -377,7 +377,7 @@ impl Origins<'_> {
                     Some(known) => {
                         let old = known.clone();
                         known.untouched |= after.untouched;
-                        known.way |= after.way;
+                        known.path |= after.path;
                         known.made.iter_mut().zip(&after.made).for_each(|(known, more)| *known |= more);
                         known.chosen.iter_mut().zip(&after.chosen).for_each(|(known, more)| *known |= more);
                         if *known == old {

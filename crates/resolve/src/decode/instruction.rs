@@ -20,7 +20,7 @@ pub trait Decode {
     /// The frame-pointer register, for functions that use one.
     fn frame_pointer(&self) -> Register;
 
-    /// The registers in which a call leaves where to return to.
+    /// The registers in which a call leaves the return address.
     fn link(&self) -> RegisterSet;
 
     /// The register that holds the number of a system call.
@@ -29,7 +29,7 @@ pub trait Decode {
     /// The number of sched_yield(2).
     fn sched_yield(&self) -> u64;
 
-    /// Whether a breakpoint on data stops after the instruction that touched them; else it stops before it.
+    /// Whether a breakpoint on data stops after the instruction that touched the data; otherwise it stops before it.
     fn traps_after(&self) -> bool;
 }
 
@@ -39,8 +39,8 @@ pub type Register = u8;
 /// How many general registers there are at most: those of AArch64.
 pub const GENERAL: usize = 32;
 
-/// A set of registers: general ones, then vector, floating-point and mask registers, which hold values but, as far as
-/// is followed here, never addresses.
+/// A set of registers: general ones, then vector, floating-point and mask registers, which hold values but are never
+/// followed as addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub struct RegisterSet(pub u64);
 
@@ -278,8 +278,8 @@ pub struct Instruction {
     pub stack: i16,
     /// For an atomic access: what it leaves in memory.
     pub atomic: Option<Atomic>,
-    /// The write of an atomic change in two parts, which fails when somebody else wrote since the first part read
-    /// (AArch64: STXR). What it reports tells nothing of the value in memory.
+    /// The write of an atomic change in two parts, which fails when another thread wrote since the first part read
+    /// (AArch64: STXR). Its status says nothing about the value in memory.
     pub exclusive: bool,
     /// It takes the address of the thread's own block out of a special register (AArch64: TPIDR_EL0).
     pub thread_block: bool,
@@ -292,7 +292,7 @@ pub struct Instruction {
 }
 
 impl Instruction {
-    /// One that does nothing and goes on.
+    /// An instruction that does nothing and continues with the next one.
     pub(super) fn nothing(address: u64, length: u8) -> Self {
         Self {
             address,

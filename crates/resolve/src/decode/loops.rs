@@ -7,9 +7,9 @@ use std::sync::Arc;
 use super::code::{CALL_DEPTH, CodeGraph};
 use super::instruction::{Flow, Instruction};
 
-/// How many instructions a loop may have without those of called functions. Optimised, the waiting loops in the
-/// programs that were looked at (spin locks, ticket locks, sequence locks, flags; C, C++ and Rust) have 2 to 30;
-/// without optimisation, clang writes a case for each memory order of an atomic, up to 80.
+/// How many instructions a loop may have, not counting called functions. The optimised waiting loops that were examined
+/// (spin locks, ticket locks, sequence locks, flags; C, C++ and Rust) have 2 to 30. Without optimisation, clang writes a
+/// case for each memory order of an atomic, up to 80 instructions.
 ///
 /// Decides: whether a loop is small enough to be one that only waits.
 /// From: compiled spin, ticket and sequence locks: 2 to 80 instructions.
@@ -34,7 +34,7 @@ const ALL: usize = 320;
 /// Wrong if: a wrapper is larger than that.
 const CALLED: usize = 80;
 
-/// How many instructions are searched for a branch back: the loop's own, and those of both sides of its branches.
+/// How many instructions are searched for a branch back: the loop's own, and those on both sides of its branches.
 ///
 /// Decides: how far ahead the branch that closes a loop is looked for.
 /// From: twice the largest loop.
@@ -52,7 +52,7 @@ pub(super) struct Loop {
     pub(super) head: u64,
     /// The branch that leads back to it.
     pub(super) back: u64,
-    /// The instructions, and for each where it goes to inside the loop.
+    /// The instructions, each with those that may follow it inside the loop.
     pub(super) next: BTreeMap<Node, Vec<Node>>,
     /// Conditional branches in the loop's own code that may leave it.
     pub(super) exits: BTreeSet<u64>,
@@ -109,7 +109,7 @@ fn branches<'c>(code: &'c CodeGraph, instruction: &'c Instruction) -> &'c [u64] 
     }
 }
 
-/// The instructions that lie on a way from `head` to the branch back at `back`.
+/// The instructions that lie on a path from `head` to the branch back at `back`.
 fn body(code: &CodeGraph, head: u64, back: u64) -> Option<Loop> {
     let inside = |address: u64| (head..=back).contains(&address);
     let mut nodes = BTreeMap::new();
@@ -154,7 +154,7 @@ fn body(code: &CodeGraph, head: u64, back: u64) -> Option<Loop> {
 }
 
 impl Loop {
-    /// Removes what lies on no round. False when there is no round.
+    /// Removes instructions that no round passes. False when there is no round.
     fn prune(&mut self) -> bool {
         let useful = reaching(&self.next, (0, self.back));
         self.next.retain(|node, _| useful.contains(node));
@@ -184,8 +184,8 @@ fn reaching<N: Copy + Ord>(nodes: &BTreeMap<N, Vec<N>>, goal: N) -> BTreeSet<N> 
     reached
 }
 
-/// Inserts the called function between a call and what comes after it. Fails when the function is not known, is too
-/// large, or goes to where it cannot be followed.
+/// Inserts the called function between a call and the instruction after it. Fails when the function is not known, is too
+/// large, or goes where it cannot be followed.
 fn call(code: &CodeGraph, whole: &mut Loop, node: Node, depth: usize, frames: &mut u32) -> Option<()> {
     let instruction = code.at(node.1)?;
     if !matches!(instruction.flow, Flow::Call(_)) {
@@ -213,7 +213,7 @@ fn call(code: &CodeGraph, whole: &mut Loop, node: Node, depth: usize, frames: &m
             return None;
         }
     }
-    // Ways that end elsewhere (a panic) do not come back into the loop.
+    // Paths that end elsewhere (a panic) do not come back into the loop.
     let useful: BTreeSet<u64> = returns.iter().flat_map(|end| reaching(&nodes, *end)).collect();
     nodes.retain(|address, _| useful.contains(address));
     if !nodes.contains_key(&entry) {
@@ -236,8 +236,8 @@ fn call(code: &CodeGraph, whole: &mut Loop, node: Node, depth: usize, frames: &m
     for address in nodes.keys().filter(calls) {
         let before = whole.clone();
         if call(code, whole, (frame, *address), depth + 1, frames).is_none() {
-            // A way that cannot be followed (a panic, a slow path) is left out: a wait consists of rounds that do not
-            // take it. The caller checks that some way leads to a return.
+            // A path that cannot be followed (a panic, a slow path) is left out: a wait consists of rounds that do not
+            // take it. The caller checks that some path leads to a return.
             *whole = before;
             whole.next.insert((frame, *address), Vec::new());
         }

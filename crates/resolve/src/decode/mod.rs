@@ -7,8 +7,7 @@
 //! instruction to the next; `loops` and `spin` waiting loops. Pure: the caller supplies code and stack bytes.
 //!
 //! x86-64 and AArch64 are decoded. [`decoder`] returns `None` for every other architecture: sharing and spin waits then
-//! remain unsure. Another one needs another implementation of [`Decode`]; nothing else in here depends on the
-//! architecture.
+//! remain unsure. A further architecture needs an implementation of [`Decode`]; nothing else here depends on it.
 //!
 //! May import: iced-x86 (in x86.rs alone), rustc-hash (addresses are looked up some ten times a sample).
 

@@ -1,9 +1,9 @@
 //! The memory accesses around a sampled instruction, with their addresses.
 //!
-//! A timer interrupts between instructions, so the registers are those just before the sampled instruction. Mostly that
-//! is the one right after the load that the processor had to wait for. The instructions before are replayed backwards
-//! as far as they can be undone (additions, copies, pushes), then forwards with what the stack's bytes show; the
-//! sampled instruction and those after it are replayed forwards. All of this is derived once for an address, as
+//! A timer interrupts between instructions, so the registers are those just before the sampled instruction. That is
+//! usually the one right after the load that the processor had to wait for. The instructions before it are replayed
+//! backwards as far as they can be undone (additions, copies, pushes), then forwards with what the stack's bytes show;
+//! the sampled instruction and those after it are replayed forwards. All of this is derived once for an address, as
 //! formulas, and only evaluated for each sample.
 
 use rustc_hash::FxHashMap as HashMap;
@@ -32,16 +32,16 @@ const RED_ZONE: u64 = 128;
 /// How far above the stack pointer a value may be to be taken for a frame pointer.
 const FRAME: u64 = 1 << 16;
 
-/// How many addresses have their formulas held; with more, they are derived anew.
+/// For how many addresses formulas are held; beyond that all are dropped and derived again.
 const HELD: usize = 1 << 16;
 
 /// How sure the address of an access is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Certainty {
-    /// From registers whose values are valid at the sample or could be restored exactly, along the only way that leads
+    /// From registers whose values are valid at the sample or could be restored exactly, along the only path that leads
     /// there.
     Exact,
-    /// Along a likely way (around a loop, past a call, past an atomic access where ways meet), or with values from the
+    /// Along a likely path (around a loop, past a call, past an atomic access where paths merge), or with values from the
     /// stack as it was at the sample.
     Likely,
 }
@@ -51,9 +51,9 @@ pub enum Certainty {
 pub struct SampledAccess {
     /// The address of the instruction.
     pub instruction: u64,
-    /// Distance from the sampled instruction in instructions: −1 is the one before, for which a sample mostly waited.
-    /// Fences before the sample are not counted, because they wait for the write before them; nor is a jump from an
-    /// atomic access to where ways meet.
+    /// Distance from the sampled instruction in instructions: −1 is the one before, for which the processor usually
+    /// waited. Fences before the sample are not counted, because they wait for the write before them; nor is a jump from
+    /// an atomic access to where paths merge.
     pub distance: i8,
     /// What it does.
     pub kind: AccessKind,
@@ -78,7 +78,7 @@ impl Replay {
         Self::default()
     }
 
-    /// The accesses around one sample that are outside of the function's own frame, the nearest before it first. `out`
+    /// The accesses around one sample that are outside the function's own frame, the nearest before it first. `out`
     /// is cleared.
     pub fn accesses(
         &mut self,
@@ -93,7 +93,7 @@ impl Replay {
         }
         let plan = self.plans.entry(registers.ip).or_insert_with(|| Plan::make(code, registers.ip));
         plan.hits += 1;
-        // Later samples may have shown what comes before. Checking at doubling intervals costs next to nothing.
+        // Later samples may have decoded the code before this one. Checking at doubling intervals costs next to nothing.
         if plan.hits.is_power_of_two() && plan.version != code.version() {
             *plan = Plan { hits: plan.hits, ..Plan::make(code, registers.ip) };
         }
@@ -138,7 +138,7 @@ struct Plan {
     hits: u32,
 }
 
-/// One instruction of the way through the sample.
+/// One instruction on the path through the sample.
 struct PathInstruction<'c> {
     instruction: &'c Instruction,
     distance: i8,
@@ -155,8 +155,8 @@ impl Plan {
             stack_pointer,
             frame_pointer: code.architecture().frame_pointer(),
         };
-        let before = way_before(code, ip);
-        let after = way_after(code, ip);
+        let before = path_before(code, ip);
+        let after = path_after(code, ip);
         let general = code.architecture().general();
         let sampled: Environment = std::array::from_fn(|register| {
             (register < general).then(|| work.formulas.add(Step::Register(register as u8)))
@@ -396,32 +396,32 @@ impl Work<'_> {
     }
 }
 
-/// The instructions before an address, along the most likely way, nearest first.
-fn way_before(code: &CodeGraph, ip: u64) -> Vec<PathInstruction<'_>> {
-    let mut way = Vec::new();
+/// The instructions before an address, along the most likely path, nearest first.
+fn path_before(code: &CodeGraph, ip: u64) -> Vec<PathInstruction<'_>> {
+    let mut path = Vec::new();
     let (mut address, mut likely, mut distance) = (ip, false, -1);
     for _ in 0..BACK {
         let Some((from, unsure)) = predecessor(code, address) else { break };
         let Some(instruction) = code.at(from) else { break };
         likely |= unsure || matches!(instruction.flow, Flow::Call(_));
-        way.push(PathInstruction { instruction, distance, likely });
+        path.push(PathInstruction { instruction, distance, likely });
         distance -= i8::from(!instruction.fence);
         address = from;
     }
-    way
+    path
 }
 
-/// The instruction before, and whether others may come before too. Where ways meet, the one around a loop is taken,
+/// The instruction before, and whether others may come before too. Where paths merge, the one around a loop is taken,
 /// because samples fall into loops; otherwise the one that ends with an atomic access. A locked instruction takes
-/// twenty cycles and more where others take one, so samples after it mostly came that way, even if the other was taken
-/// more often. (C++ takes this way to count references where a program has threads, and another one where it has none.)
+/// twenty or more cycles where others take one, so most samples after it come from its path, even if the other is taken
+/// more often. (C++ counts references on such a path in programs with threads, and on another one in those without.)
 fn predecessor(code: &CodeGraph, address: u64) -> Option<(u64, bool)> {
     let mut edges = code.before(address);
     let first = edges.next()?;
     if edges.next().is_none() {
         return Some((first.from, false));
     }
-    let only = |ways: &mut dyn Iterator<Item = u64>| Some((ways.next()?, true)).filter(|_| ways.next().is_none());
+    let only = |paths: &mut dyn Iterator<Item = u64>| Some((paths.next()?, true)).filter(|_| paths.next().is_none());
     let back = |edge: &Edge| edge.branch && edge.from >= address;
     if code.before(address).any(|edge| back(&edge)) {
         return only(&mut code.before(address).filter(back).map(|edge| edge.from));
@@ -429,35 +429,35 @@ fn predecessor(code: &CodeGraph, address: u64) -> Option<(u64, bool)> {
     only(&mut code.before(address).filter_map(|edge| atomic_end(code, edge)))
 }
 
-/// The atomic access that a way ends with, possibly followed by a jump.
-fn atomic_end(code: &CodeGraph, way: Edge) -> Option<u64> {
+/// The atomic access that the path through an edge ends with, possibly followed by a jump.
+fn atomic_end(code: &CodeGraph, edge: Edge) -> Option<u64> {
     let is_atomic = |at: &u64| {
         let mut accesses = code.at(*at).into_iter().flat_map(Instruction::accesses);
         accesses.any(|access| access.kind == AccessKind::Atomic)
     };
-    if !way.branch {
-        return Some(way.from).filter(is_atomic);
+    if !edge.branch {
+        return Some(edge.from).filter(is_atomic);
     }
-    let jumps = matches!(code.at(way.from)?.flow, Flow::Branch { conditional: false, .. });
-    let mut before = code.before(way.from);
+    let jumps = matches!(code.at(edge.from)?.flow, Flow::Branch { conditional: false, .. });
+    let mut before = code.before(edge.from);
     let only = before.next().filter(|edge| jumps && !edge.branch && before.next().is_none())?;
     Some(only.from).filter(is_atomic)
 }
 
 /// The sampled instruction and those that certainly come after it.
-fn way_after(code: &CodeGraph, ip: u64) -> Vec<PathInstruction<'_>> {
-    let mut way = Vec::new();
+fn path_after(code: &CodeGraph, ip: u64) -> Vec<PathInstruction<'_>> {
+    let mut path = Vec::new();
     let mut address = ip;
     for step in 0..AHEAD {
         let Some(instruction) = code.at(address) else { break };
-        way.push(PathInstruction { instruction, distance: step as i8, likely: false });
+        path.push(PathInstruction { instruction, distance: step as i8, likely: false });
         address = match instruction.flow {
             Flow::Next => instruction.next(),
             Flow::Branch { target, conditional: false } => target,
             _ => break,
         };
     }
-    way
+    path
 }
 
 #[cfg(test)]
@@ -503,22 +503,22 @@ mod tests {
     const LOAD_AND_RETURN: &[u8] = &[0x48, 0x03, 0x1f, 0xc3];
 
     #[test]
-    fn where_ways_meet_the_atomic_access_is_what_a_sample_waited_for() {
+    fn where_paths_merge_the_sample_waited_for_the_atomic_access() {
         // test r14, r14; je over; lock add [r14+8], 1; over: add rbx, [rdi]; ret
         let skipped = seen(&[TEST, &[0x74, 0x06], LOCK_ADD, LOAD_AND_RETURN], 11);
         assert_eq!(skipped, [(5, -1, AccessKind::Atomic, Certainty::Likely)]);
         // The same with an else: je other; lock add; jmp on; other: add [r14+8], 1; on: ...
         let either = seen(&[TEST, &[0x74, 0x08], LOCK_ADD, &[0xeb, 0x05], ADD, LOAD_AND_RETURN], 18);
         assert_eq!(either, [(5, -1, AccessKind::Atomic, Certainty::Likely)]);
-        // And the other way round.
+        // The same with the two branches exchanged.
         let or = seen(&[TEST, &[0x74, 0x07], ADD, &[0xeb, 0x06], LOCK_ADD, LOAD_AND_RETURN], 18);
         assert_eq!(or, [(12, -1, AccessKind::Atomic, Certainty::Likely)]);
     }
 
     #[test]
-    fn where_ordinary_ways_meet_nothing_is_known_of_what_came_before() {
+    fn where_ordinary_paths_merge_the_instruction_before_is_unknown() {
         assert_eq!(seen(&[TEST, &[0x74, 0x05], ADD, LOAD_AND_RETURN], 10), []);
-        // Both ways end with an atomic access: which of them was slow cannot be told.
+        // Both paths end with an atomic access: which of them was slow cannot be told.
         assert_eq!(seen(&[TEST, &[0x74, 0x08], LOCK_ADD, &[0xeb, 0x06], LOCK_ADD, LOAD_AND_RETURN], 19), []);
     }
 }

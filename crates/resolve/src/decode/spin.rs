@@ -8,9 +8,9 @@ use super::flow::{self, Load};
 use super::instruction::{AccessKind, Atomic, Flow, Operand, Register, RegisterSet, Registers, Value};
 use super::loops::{Loop, Loops};
 
-/// Number of samples at one address from which on a loop is looked for there.
+/// How many samples at one address it takes before a loop is looked for there.
 ///
-/// Decides: from how many samples at an address on a loop is looked for.
+/// Decides: how many samples at an address it takes before a loop is looked for there.
 /// From: chosen; no measurement.
 /// Shown by: `bench/sharing`.
 /// Wrong if: waiting is spread over many addresses.
@@ -19,7 +19,7 @@ const HOT: u32 = 4;
 /// How many of the loops around an address are looked at, the smallest first: a delay, the wait around it, and one
 /// more.
 ///
-/// Decides: how many loops around an address may be the one that waits.
+/// Decides: how many of the loops around an address are examined for one that waits.
 /// From: the form of spin locks with a back-off.
 /// Shown by: `bench/sharing`.
 /// Wrong if: a back-off has two nested delay loops.
@@ -59,7 +59,7 @@ pub struct Spin {
     pub polled: Vec<Polled>,
     /// It tells the processor that it waits.
     pub pauses: bool,
-    /// It gives the processor away (sched_yield).
+    /// It gives up the processor (sched_yield).
     pub yields: bool,
     /// It tries to take a lock (exchange, compare and exchange).
     pub takes: bool,
@@ -80,7 +80,7 @@ pub struct Polled {
 
 /// What was found at one address.
 #[derive(Debug, Default)]
-struct Looked {
+struct Examined {
     hits: u32,
     version: u64,
     found: Option<Arc<Spin>>,
@@ -89,12 +89,12 @@ struct Looked {
 /// Waiting loops by the addresses that were sampled in them.
 #[derive(Debug, Default)]
 pub struct Spins {
-    looked: HashMap<u64, Looked>,
+    examined: HashMap<u64, Examined>,
     loops: Loops,
 }
 
 impl Spins {
-    /// Nothing has been looked at yet.
+    /// An empty collection: no address has been examined yet.
     pub fn new() -> Self {
         Self::default()
     }
@@ -102,8 +102,8 @@ impl Spins {
     /// The waiting loop that a sample was taken in: around its instruction, or around a call that led to it. `callers`:
     /// return addresses, the nearest first.
     pub fn at(&mut self, code: &CodeGraph, registers: &Registers, callers: &[u64]) -> Option<Arc<Spin>> {
-        if self.looked.len() >= HELD {
-            self.looked.clear();
+        if self.examined.len() >= HELD {
+            self.examined.clear();
         }
         let facts = code.architecture();
         let value = |register: u8| registers.general.get(usize::from(register)).copied().unwrap_or(0);
@@ -119,19 +119,19 @@ impl Spins {
     }
 
     fn around(&mut self, code: &CodeGraph, address: u64, framed: bool) -> Option<Arc<Spin>> {
-        let looked = self.looked.entry(address).or_default();
-        looked.hits = looked.hits.saturating_add(1);
-        if looked.hits >= HOT && looked.hits.is_power_of_two() && looked.version != code.version() {
-            looked.version = code.version();
+        let examined = self.examined.entry(address).or_default();
+        examined.hits = examined.hits.saturating_add(1);
+        if examined.hits >= HOT && examined.hits.is_power_of_two() && examined.version != code.version() {
+            examined.version = code.version();
             let loops = self.loops.around(code, address);
-            looked.found = loops.iter().take(NESTED).find_map(|one| judge(code, one, framed)).map(Arc::new);
+            examined.found = loops.iter().take(NESTED).find_map(|one| judge(code, one, framed)).map(Arc::new);
         }
-        looked.found.clone()
+        examined.found.clone()
     }
 
     /// Forgets everything: the process executed another program.
     pub fn clear(&mut self) {
-        self.looked.clear();
+        self.examined.clear();
     }
 }
 
@@ -182,12 +182,12 @@ fn judge(code: &CodeGraph, whole: &Loop, framed: bool) -> Option<Spin> {
     Some(Spin { head: whole.head, back: whole.back, polled, pauses, yields, takes, instructions })
 }
 
-/// Whether a round follows only on an atomic change that failed, and would otherwise have been the last: then the loop is
-/// one instruction of other architectures.
+/// Whether another round comes only when the exclusive store of an atomic change failed: such a loop is what other
+/// architectures do in one instruction.
 fn retries(code: &CodeGraph, whole: &Loop) -> bool {
-    /// The most instructions between such a write and the branch on what it reported.
+    /// The most instructions between such a store and the branch on its status.
     ///
-    /// Decides: whether a loop repeats an atomic change in two parts, which is no waiting.
+    /// Decides: whether a loop only repeats an atomic change in two parts, which is not waiting.
     /// From: compilers write the branch right after the write.
     /// Shown by: `resolve/tests/waiting_loops.rs`.
     /// Wrong if: a compiler moves more instructions between the two.
@@ -204,8 +204,8 @@ fn retries(code: &CodeGraph, whole: &Loop) -> bool {
     false
 }
 
-/// Whether what follows the loop writes a value, made from what the loop read, as the second part of an atomic change
-/// whose first part is in the loop: then the loop is a part of that change, which starts over when it was too late.
+/// Whether the loop is the first part of an atomic change in two parts, which starts over when another thread wrote in
+/// between: the code after it writes a value that was made from what the loop read.
 fn updates(code: &CodeGraph, whole: &Loop) -> bool {
     /// The most instructions between leaving the loop and the write.
     ///
@@ -218,9 +218,9 @@ fn updates(code: &CodeGraph, whole: &Loop) -> bool {
     for (_, address) in whole.next.range((0, 0)..=(0, u64::MAX)).map(|(node, _)| node) {
         own.0 |= code.at(*address).map_or(0, |one| one.writes.0);
     }
-    let ways = whole.exits.iter().filter_map(|exit| code.at(*exit));
-    let mut ways = ways.flat_map(|exit| [Some(exit.next()), exit.target()]).flatten();
-    ways.any(|start| {
+    let exits = whole.exits.iter().filter_map(|exit| code.at(*exit));
+    let mut starts = exits.flat_map(|exit| [Some(exit.next()), exit.target()]).flatten();
+    starts.any(|start| {
         let (mut made, mut at) = (own, start);
         for _ in 0..AHEAD {
             let Some(instruction) = code.at(at).filter(|_| !whole.next.contains_key(&(0, at))) else { return false };
@@ -238,12 +238,12 @@ fn updates(code: &CodeGraph, whole: &Loop) -> bool {
     })
 }
 
-/// Whether an operand lies in the thread's own block: by itself, or by a register that was set to the block's address
-/// just before.
+/// Whether an operand lies in the thread's own block: directly, or through a register that was just set to the block's
+/// address.
 fn in_thread_block(code: &CodeGraph, address: u64, operand: &Operand) -> bool {
     /// The most instructions between the two.
     ///
-    /// Decides: whether a store of a system call's wrapper is that of the error number.
+    /// Decides: whether a store in a system call's wrapper is that of the error number (errno).
     /// From: the C libraries' wrappers.
     /// Shown by: `resolve/tests/waiting_loops.rs`.
     /// Wrong if: a wrapper does more in between.

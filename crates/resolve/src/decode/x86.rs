@@ -307,7 +307,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fences_are_told_from_atomic_changes() {
+    fn fences_differ_from_atomic_changes() {
         let fence = |bytes: &[u8]| X86::default().decode(0x1000, bytes).unwrap().fence;
         assert!(fence(&[0x0f, 0xae, 0xf0]), "mfence");
         assert!(fence(&[0xf0, 0x83, 0x44, 0x24, 0xc0, 0x00]), "lock add dword [rsp-64], 0");

@@ -1,5 +1,4 @@
-//! What a program's file says about how it is loaded: whether a library can be loaded before its own, and which C library
-//! it uses.
+//! How a program is loaded, read from its file: whether a library can be preloaded, and which C library it uses.
 //!
 //! The file is hostile input: only its headers and the table of what it links to are read, within limits.
 
@@ -28,17 +27,17 @@ pub enum CLibrary {
     Other,
 }
 
-/// What a file is that execve(2) is given.
+/// What kind of file execve(2) is to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Executable {
-    /// A script, with the interpreter of its first line.
+    /// A script, with the interpreter that its first line names.
     Script {
         /// The interpreter.
         interpreter: PathBuf,
     },
-    /// An ELF file of this kind of machine.
+    /// An ELF file for this machine's architecture.
     Elf {
-        /// The C library that its loader belongs to; none for a static program, which no library is loaded into.
+        /// The C library that its loader belongs to; none for a static program, into which no library can be loaded.
         c_library: Option<CLibrary>,
         /// The libraries that it names itself.
         libraries: Vec<String>,
@@ -61,7 +60,7 @@ pub fn executable(path: &Path) -> io::Result<Executable> {
         let line = String::from_utf8_lossy(line.split(|byte| *byte == b'\n').next().unwrap_or_default()).into_owned();
         let mut words = line.split_whitespace();
         let (interpreter, argument) = (words.next().unwrap_or_default(), words.next());
-        // `env` only looks for the program that it is given.
+        // `env` itself only finds and runs the program named after it.
         let interpreter = argument.filter(|_| interpreter.ends_with("/env")).unwrap_or(interpreter);
         return Ok(Executable::Script { interpreter: PathBuf::from(interpreter) });
     }
@@ -95,7 +94,7 @@ fn libraries<'data, R: ReadRef<'data>>(segments: &[elf::ProgramHeader64<Endianne
     let dynamic = segments.iter().find_map(|segment| segment.dynamic(ENDIAN, data).ok().flatten())?;
     let value = |tag: elf::DynamicTag| dynamic.iter().find(|entry| entry.tag(ENDIAN) == tag).map(|e| e.val(ENDIAN));
     let (table, size) = (value(elf::DT_STRTAB)?, value(elf::DT_STRSZ)?);
-    // The table is given by address.
+    // The dynamic section gives the string table's address; its offset in the file follows from the segments.
     let place = segments.iter().find_map(|segment| {
         let within = table.checked_sub(segment.p_vaddr(ENDIAN))?;
         let loaded = segment.p_type(ENDIAN) == elf::PT_LOAD && within < segment.p_filesz(ENDIAN);
@@ -130,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn this_test_is_a_program_of_its_c_library() {
+    fn the_test_program_itself_is_linked_to_its_c_library() {
         let Executable::Elf { c_library, libraries, go } = executable(&std::env::current_exe().unwrap()).unwrap()
         else {
             panic!("no ELF file")
@@ -141,13 +140,13 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_nothing() {
+    fn other_files_are_recognised_and_damaged_ones_cause_no_panic() {
         assert_eq!(of(b""), Executable::Other);
         assert_eq!(of(b"\x7fELF"), Executable::Other);
         let mut whole = std::fs::read(std::env::current_exe().unwrap()).unwrap();
         whole.truncate(4000);
         for cut in [64, 100, 500, 4000] {
-            // No panic, whatever is missing.
+            // Must not panic, whatever is missing.
             of(&whole[..cut]);
         }
         for at in 16..512 {

@@ -61,7 +61,7 @@ pub(crate) struct Segment {
     pub(crate) address: u64,
     pub(crate) offset: u64,
     pub(crate) file_size: u64,
-    /// Including the part that is zero at the start and not in the file.
+    /// In bytes, including the part that is not in the file and starts as zeros.
     pub(crate) memory_size: u64,
     pub(crate) executable: bool,
 }
@@ -144,7 +144,7 @@ impl ElfFile {
     fn read_sections(&mut self, offset: u64, count: u16, names: u16) -> Result<()> {
         type Entry = elf::SectionHeader64<LittleEndian>;
         if offset == 0 || count == 0 {
-            return Ok(()); // segments are enough to find a file's addresses
+            return Ok(()); // segments suffice to translate addresses
         }
         let bytes = self.bytes("section headers", offset, u64::from(count) * size_of::<Entry>() as u64)?;
         let (entries, _) = pod::slice_from_bytes::<Entry>(&bytes, count.into())
@@ -211,7 +211,7 @@ impl ElfFile {
         Ok(Arc::from(plain.into_owned()))
     }
 
-    /// Reads `size` bytes at `offset`; checks that they lie inside of the file before allocating.
+    /// Reads `size` bytes at `offset`; checks that they lie inside the file before allocating.
     fn bytes(&self, what: &str, offset: u64, size: u64) -> Result<Vec<u8>> {
         if offset.checked_add(size).is_none_or(|end| end > self.length) {
             return Err(self.malformed(what, offset));

@@ -53,7 +53,7 @@ fn agrees(elf: &ElfFile, first: u64, last: u64, text: u64) -> bool {
     is_code(elf, text) && text <= first && first < last
 }
 
-/// Programs with fixed addresses contain them in the file.
+/// The bases from the file's own words: programs with fixed addresses contain them there.
 fn from_words(elf: &ElfFile, table: u64) -> Result<Option<TableBases>, ModuleError> {
     for home in HOMES {
         let Some(bytes) = elf.section_bytes(home)? else { continue };
@@ -73,7 +73,7 @@ fn from_words(elf: &ElfFile, table: u64) -> Result<Option<TableBases>, ModuleErr
     Ok(None)
 }
 
-/// In programs that can be loaded anywhere, the loader writes the addresses as relocations describe.
+/// The bases from relocations: in position-independent programs, the loader writes the addresses as these describe.
 fn from_relocations(elf: &ElfFile, table: u64) -> Result<Option<TableBases>, ModuleError> {
     let mut relocations = Vec::new();
     for section in elf.sections.iter().filter(|section| section.kind == elf::SHT_RELA) {

@@ -1,4 +1,5 @@
-//! Lookups in the table. No number in it is trusted: every access is checked, and what leads nowhere is not found.
+//! Lookups in the table. No number in it is trusted: every access is checked, and an entry that leads outside the table
+//! is not found.
 
 use std::sync::Arc;
 
@@ -59,7 +60,7 @@ pub(crate) enum GoFrame {
 pub(crate) struct Function {
     /// Its stated start.
     pub(crate) start: u64,
-    /// Where its description starts, in bytes.
+    /// Offset of its description in the table, in bytes.
     at: usize,
 }
 
@@ -134,7 +135,7 @@ impl GoTable {
         text(&self.bytes, at).filter(|name| !name.is_empty())
     }
 
-    /// Where a function's code lies, by its full name: its stated start and its end (exclusive).
+    /// The stated start and end (exclusive) of a function's code, by the function's full name.
     pub(crate) fn named(&self, name: &str) -> Option<(u64, u64)> {
         let mut wanted = name.as_bytes().to_vec();
         wanted.push(0);
@@ -167,7 +168,7 @@ impl GoTable {
         let mut at = address;
         while let Some(index) = self.inlined(function, at) {
             let Some((name, call)) = self.inlined_call(function, index, &read).filter(|_| sites.len() < INLINED) else {
-                // What is inlined here cannot be found out: the line would be that of another function.
+                // Inlined functions cannot be found out here, and the line may belong to one of them.
                 sites.push(Site { name: self.name(function), ..Site::default() });
                 return sites;
             };

@@ -1,4 +1,4 @@
-//! Channels of Go at which a goroutine waits: whether the clock is all that it waits for.
+//! The channels that a goroutine waits on: whether it waits only for the clock.
 //!
 //! A goroutine that receives from a ticker, or from `time.After`, waits in the same functions as one that receives work.
 //! The channel tells them apart: since Go 1.23 it names the timer that feeds it (`hchan` in runtime/chan.go).
@@ -10,23 +10,23 @@ use std::collections::BTreeSet;
 /// of the function that waits, which holds the cases of a `select`.
 const SEARCHED: usize = 4096;
 
-/// The most waiting goroutines of a channel that are looked through.
+/// How many of the goroutines that wait on a channel are searched.
 const QUEUE: usize = 8;
 
-/// Which words of a channel are what, in Go 1.23 to 1.26.
+/// The indexes of a channel's words, in Go 1.23 to 1.26.
 mod channel {
     pub(super) const WORDS: usize = 11;
     /// The size of an element, in the lowest 16 bits.
     pub(super) const ELEMENT: usize = 3;
     /// The timer that feeds it.
     pub(super) const TIMER: usize = 4;
-    /// The first that waits to receive.
+    /// The first goroutine that waits to receive.
     pub(super) const RECEIVERS: usize = 8;
-    /// The first that waits to send.
+    /// The first goroutine that waits to send.
     pub(super) const SENDERS: usize = 10;
 }
 
-/// Which words of a place in a channel's queue are what (`sudog` in runtime/runtime2.go).
+/// The indexes of the words of an entry in a channel's queue (`sudog` in runtime/runtime2.go).
 mod queued {
     pub(super) const WORDS: usize = 2;
     pub(super) const GOROUTINE: usize = 0;
@@ -34,11 +34,11 @@ mod queued {
 }
 
 impl GoroutineRecords {
-    /// Whether the goroutine of this record waits for the clock: at a timer's channel, and besides at channels at most
-    /// that carry no values, by which one is told to stop. `stack`: its stack from the stack pointer on.
+    /// Whether the goroutine of this record waits for the clock: on a timer's channel, and otherwise at most on channels
+    /// that carry no values, which are used to ask a goroutine to stop. `stack`: its stack from the stack pointer on.
     pub fn waits_for_timer(&self, record: u64, stack: &[u8]) -> bool {
         let words = stack.as_chunks().0.iter().take(SEARCHED / 8).copied().map(u64::from_le_bytes);
-        // Records of channels are aligned like any word, and nothing lies in the first page.
+        // Channels are aligned to eight bytes, and nothing lies in the first page.
         let addresses: BTreeSet<u64> = words.filter(|word| *word >= 4096 && word % 8 == 0).collect();
         let (mut timer, mut work) = (false, false);
         for channel in addresses.into_iter().filter_map(|address| self.words::<{ channel::WORDS }>(address)) {
@@ -85,7 +85,7 @@ mod tests {
             queue[at - 1][queued::NEXT] = queue[at].as_ptr() as u64;
         }
         let mut words = Box::new([0; channel::WORDS]);
-        // The flag that the channel is closed is in the upper half.
+        // The upper half holds the flag for a closed channel.
         words[channel::ELEMENT] = element | 1 << 32;
         words[channel::TIMER] = if timer { 0x5000 } else { 0 };
         words[channel::RECEIVERS] = queue.first().map_or(0, |place| place.as_ptr() as u64);
@@ -101,20 +101,20 @@ mod tests {
     }
 
     #[test]
-    fn who_receives_from_a_timer_waits_for_the_clock() {
+    fn a_receiver_from_a_timer_waits_for_the_clock() {
         assert!(waits_for_timer(&[&channel(24, true, &[RECORD])]));
         assert!(waits_for_timer(&[&channel(24, true, &[1, 2, RECORD])]), "behind others");
     }
 
     #[test]
-    fn a_channel_without_values_says_only_when_to_stop() {
+    fn a_channel_without_values_only_asks_to_stop() {
         let (timer, stop) = (channel(24, true, &[RECORD]), channel(0, false, &[RECORD]));
         assert!(waits_for_timer(&[&stop, &timer]));
     }
 
     /// The near misses: work with a time limit; work alone; a timer that another goroutine waits for.
     #[test]
-    fn who_receives_work_does_not_wait_for_the_clock() {
+    fn a_receiver_of_work_does_not_wait_for_the_clock() {
         let (timer, work) = (channel(24, true, &[RECORD]), channel(8, false, &[RECORD]));
         assert!(!waits_for_timer(&[&timer, &work]));
         assert!(!waits_for_timer(&[&work]));
@@ -122,16 +122,16 @@ mod tests {
         assert!(!waits_for_timer(&[&channel(24, true, &[])]));
     }
 
-    /// A value that is left on the stack of an earlier call is no channel that it waits at now.
+    /// An address that an earlier call left on the stack does not mean that the goroutine waits on that channel now.
     #[test]
-    fn work_that_it_waited_for_before_does_not_count() {
+    fn a_channel_that_it_waited_on_before_does_not_count() {
         let (timer, before) = (channel(24, true, &[RECORD]), channel(8, false, &[1]));
         assert!(waits_for_timer(&[&before, &timer]));
     }
 
-    /// Go's queues end; one in a circle is no endless search.
+    /// Go's queues end, but a damaged one may lead in a circle.
     #[test]
-    fn a_queue_in_a_circle_ends() {
+    fn the_search_of_a_circular_queue_ends() {
         let mut round = channel(24, true, &[1]);
         let first = round.words[channel::RECEIVERS];
         round.queue[0][queued::NEXT] = first;

@@ -1,10 +1,10 @@
 //! Goroutines, and the stacks of those that wait, read from the memory of their process.
 //!
-//! A thread of Go's scheduler that sleeps tells little: any goroutine may be what it will run next. Go's runtime keeps
-//! all its goroutines in a list (`allgs` in runtime/proc.go), each with the registers that it left off with. Nothing
-//! stops the process meanwhile, so a record counts only when it is the same before and after its stack was copied.
+//! A sleeping thread of Go's scheduler says little: it may run any goroutine next. Go's runtime keeps all its goroutines
+//! in a list (`allgs` in runtime/proc.go), each with the registers that it saved when it stopped. The process runs on
+//! meanwhile, so a record counts only when it is the same before and after its stack was copied.
 //!
-//! Room: [`channels`] what a goroutine waits at. May import: `address`, `memory`, `unwind`.
+//! Room: [`channels`] which channels a goroutine waits on. May import: `address`, `memory`, `unwind`.
 
 mod channels;
 
@@ -13,16 +13,16 @@ use crate::memory::Memory;
 use crate::unwind::Unwinder;
 use std::ops::Range;
 
-/// The list of all goroutines: a slice, that is the address of the first pointer, the length, and the capacity.
+/// The list of all goroutines. It is a slice: the address of the first pointer, the length, and the capacity.
 const LIST: &str = "runtime.allgs";
 
-/// In which every goroutine leaves off that waits for something (runtime/proc.go).
+/// The function in which every waiting goroutine stops (runtime/proc.go).
 const PARK: &str = "runtime.gopark";
 
-/// The most goroutines of a list; one that says to be longer is none.
+/// The most goroutines of a list; a longer one is taken for damaged and not read.
 const LONGEST: u64 = 1 << 22;
 
-/// Goroutines that are looked at in one look: of more, the next look sees the next ones.
+/// How many goroutines one look reads; the next look reads the next ones.
 const AT_ONCE: u64 = 256;
 
 /// The most bytes that are copied of a stack. Goroutines begin with 2 KiB; handlers of requests have some more. A slice
@@ -36,16 +36,16 @@ pub struct GoroutineRecord {
     pub stack: Range<u64>,
     /// The address of the record of the thread that runs it (`m`).
     pub thread: u64,
-    /// The stack pointer that it left off with; 0 while it runs.
+    /// The stack pointer that it saved when it stopped; 0 while it runs.
     pub sp: u64,
-    /// The address of code that it left off at.
+    /// The code address at which it stopped.
     pub pc: u64,
 }
 
-/// Which words of a record are what: `g` in Go's runtime/runtime2.go, from Go 1.17 to 1.26. The kernel side reads the same
-/// (`place.h` of `collect`).
+/// The indexes of a record's words: `g` in Go's runtime/runtime2.go, from Go 1.17 to 1.26. The BPF side reads the same
+/// ones (`place.h` of `collect`).
 impl GoroutineRecord {
-    /// Words that are read.
+    /// How many words are read.
     pub const WORDS: usize = 10;
     /// The low end of the stack.
     pub const LOW: usize = 0;
@@ -55,7 +55,7 @@ impl GoroutineRecord {
     pub const THREAD: usize = 6;
     /// The stack pointer, the first of the saved registers.
     pub const SP: usize = 7;
-    /// The address of code.
+    /// The code address, the second of the saved registers.
     pub const PC: usize = 8;
     /// The record's own address.
     pub const ITSELF: usize = 9;
@@ -71,7 +71,7 @@ impl GoroutineRecords {
         Memory::of_process(pid).map(GoroutineRecords)
     }
 
-    /// The record at an address. None where there is none: a record names itself.
+    /// The record at an address; none where there is none. A record is recognised by its own address in it.
     pub fn read(&self, address: u64) -> Option<GoroutineRecord> {
         let words: [u64; GoroutineRecord::WORDS] = self.words(address)?;
         (words[GoroutineRecord::ITSELF] == address).then(|| GoroutineRecord {
@@ -82,9 +82,9 @@ impl GoroutineRecords {
         })
     }
 
-    /// True for the scheduler's own goroutine of a thread (`g0`), which is none of the program's: a thread's record begins with
-    /// its address.
-    pub fn is_scheduler_s(&self, address: u64, record: &GoroutineRecord) -> bool {
+    /// True for the goroutine on which a thread runs the scheduler (`g0`); the program's code does not run on it. The
+    /// thread's record begins with its address.
+    pub fn is_scheduler_goroutine(&self, address: u64, record: &GoroutineRecord) -> bool {
         self.0.word(record.thread) == Some(address)
     }
 
@@ -105,7 +105,7 @@ pub struct ParkedGoroutines {
     /// Address of the list.
     list: u64,
     park: Range<u64>,
-    /// The place in the list at which the next look begins.
+    /// The index in the list at which the next look begins.
     next: u64,
 }
 
@@ -117,8 +117,9 @@ impl ParkedGoroutines {
         Some(ParkedGoroutines { records: GoroutineRecords::of_process(pid)?, list, park: park.0..park.1, next: 0 })
     }
 
-    /// Looks at the goroutines that wait now, at most [`AT_ONCE`]: the records, its record's address, the
-    /// registers with which it goes on, and its stack from the stack pointer on. False when the process has ended.
+    /// Reads at most [`AT_ONCE`] goroutines, and passes each that waits now to `each`: all records, the address of its
+    /// own, the registers with which it will continue, and its stack from the stack pointer on. False when the process
+    /// has ended.
     pub fn look(&mut self, mut each: impl FnMut(&GoroutineRecords, u64, UserRegisters, &[u8])) -> bool {
         let Some([first, length]) = self.records.words::<2>(self.list) else { return false };
         if length == 0 || length > LONGEST {
@@ -127,7 +128,7 @@ impl ParkedGoroutines {
         let looked = length.min(AT_ONCE);
         let begin = if self.next < length { self.next } else { 0 };
         self.next = (begin + looked) % length;
-        // At most to the list's end, then from its start.
+        // Up to the list's end, then the rest from its start.
         let upto_end = looked.min(length - begin);
         for (at, count) in [(begin, upto_end), (0, looked - upto_end)] {
             let place = first.wrapping_add(at.wrapping_mul(8));
@@ -141,7 +142,7 @@ impl ParkedGoroutines {
         true
     }
 
-    /// One that waits, and its stack.
+    /// The record's address, registers and stack of a goroutine that waits; none for one that does not.
     fn parked(&self, address: u64) -> Option<(u64, UserRegisters, Vec<u8>)> {
         let record = self.records.read(address)?;
         let GoroutineRecord { sp, pc, .. } = record;
@@ -150,7 +151,7 @@ impl ParkedGoroutines {
         }
         let size = (record.stack.end - sp).min(STACK);
         let stack = self.records.0.some(sp, usize::try_from(size).ok()?)?;
-        // It may have gone on meanwhile.
+        // It may have continued meanwhile.
         let unchanged = self.records.read(address).is_some_and(|now| now == record);
         unchanged.then_some((address, UserRegisters { ip: pc, sp, bp: 0, lr: 0 }, stack))
     }
@@ -207,13 +208,13 @@ mod tests {
     }
 
     #[test]
-    fn goroutines_that_wait_are_seen_with_their_stacks() {
+    fn waiting_goroutines_are_seen_with_their_stacks() {
         let world = World::new(3);
         assert_eq!(seen(&mut world.looks()), world.list);
     }
 
     #[test]
-    fn one_that_runs_or_is_none_is_not_seen() {
+    fn running_goroutines_and_other_memory_are_not_seen() {
         let mut world = World::new(5);
         world.records[0][SP] = 0;
         world.records[1][PC] = 0x1020;
@@ -223,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_the_next_look_sees_the_next_ones() {
+    fn the_next_look_sees_the_next_of_many_goroutines() {
         let world = World::new(300);
         let mut looks = world.looks();
         assert_eq!(seen(&mut looks), world.list[..256]);
@@ -231,9 +232,9 @@ mod tests {
         assert_eq!((second.len(), second[0], second[44]), (256, world.list[256], world.list[0]));
     }
 
-    /// Whatever the words say, nothing but what can be read comes back.
+    /// Whatever the words are, only memory that can be read is returned.
     #[test]
-    fn a_list_that_lies_leads_nowhere() {
+    fn a_damaged_list_yields_nothing() {
         let mut world = World::new(2);
         *world.header = [8, 2];
         assert_eq!(seen(&mut world.looks()), []);

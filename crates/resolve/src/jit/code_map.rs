@@ -15,7 +15,7 @@ const PIECES_LIMIT: usize = 1 << 20;
 pub struct JitFunction {
     /// Its name, in the form that the runtime uses.
     pub name: String,
-    /// Where lines begin, by distance from the start of the function in bytes; ascending.
+    /// The lines, by distance from the start of the function in bytes; ascending.
     pub(crate) lines: Vec<Line>,
     /// Which functions were inlined into it; used instead of the lines, where it is known.
     pub(crate) scopes: Option<ScopeTable>,
@@ -76,7 +76,7 @@ pub struct FunctionAt {
     pub code: Arc<JitFunction>,
     /// Where it starts.
     pub start: u64,
-    /// Since when it is known to be there, in nanoseconds of the reader's clock.
+    /// The time since when it is known to be there, in nanoseconds of the reader's clock.
     pub since_ns: u64,
 }
 
@@ -143,7 +143,8 @@ impl CodeMap {
         self.pieces.len()
     }
 
-    /// True without any function.
+    /// True when it has no function.
+    #[cfg(feature = "fuzzing")]
     pub(crate) fn is_empty(&self) -> bool {
         self.pieces.is_empty()
     }

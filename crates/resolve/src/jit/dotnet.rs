@@ -31,7 +31,7 @@ pub(super) fn of_source(class: &str, method: &str) -> Option<String> {
     for part in class.split(['+', '/']) {
         match made_by_compiler(part) {
             None => push(&mut name, part),
-            // `<RunAsync>d__5`: the state machine of a method that can be left and entered again.
+            // `<RunAsync>d__5`: the state machine of an async or iterator method.
             Some((Some(of), _)) => within = Some(of.to_owned()),
             Some((None, _)) => {}
         }
@@ -44,7 +44,8 @@ pub(super) fn of_source(class: &str, method: &str) -> Option<String> {
             push(&mut name, rest.strip_prefix("g__").and_then(|r| r.split('|').next()).unwrap_or("lambda"));
         }
         (_, Some(of)) if method == "MoveNext" => push(&mut name, &of),
-        // Code that a library makes, such as a regular expression, is numbered: more threads make more of the same.
+        // Libraries number the code that they generate, such as regular expressions. The number is dropped, because with
+        // more threads there are more of the same.
         _ if class == "dynamicClass" => push(&mut name, without_number(method)),
         _ => push(&mut name, method),
     }
@@ -136,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_other_forms_stay() {
+    fn names_of_other_forms_stay_unchanged() {
         let others = [
             "LazyCompile:*work /app/main.js:3",
             "py::run:/x y.py",

@@ -114,7 +114,7 @@ impl DumpFile {
         let prefix = self.bytes(self.offset, PREFIX)?;
         let size = u64::from(word(&prefix, 4));
         if size < PREFIX as u64 {
-            self.broken = true; // where the next record starts cannot be known
+            self.broken = true; // the start of the next record is unknown
             return Ok(false);
         }
         let Some(end) = self.offset.checked_add(size).filter(|&end| end <= length) else { return Ok(false) };
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_dump_ends_the_reading() {
+    fn reading_ends_at_bytes_that_are_no_dump() {
         let mut other = dump(&[0; 100]);
         assert!(!other.read(0).unwrap() && other.broken);
         let mut bytes = header(0);
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn dumps_are_known_by_their_names() {
+    fn dumps_are_recognised_by_their_names() {
         assert!(is_dump(Path::new("/home/a/.debug/jit/jit-123.dump")));
         assert!(
             !is_dump(Path::new("/x/jit-.dump")) && !is_dump(Path::new("/x/jit-1x.dump")) && !is_dump(Path::new("/"))

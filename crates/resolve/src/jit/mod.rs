@@ -2,18 +2,18 @@
 //!
 //! When asked to, runtimes write the names of such code into files: `/tmp/perf-PID.map`, which perf introduced, and
 //! jitdump (`jit-PID.dump`), which also has lines and the times at which code was placed at an address. Both grow while
-//! the program runs. The HotSpot virtual machine's names can be read from its memory without asking. All of it belongs
-//! to the target and is hostile.
+//! the program runs. The HotSpot virtual machine's names can be read from its memory without an option. All of it
+//! belongs to the target and is hostile.
 //!
 //! | module | holds |
 //! |---|---|
 //! | `code_map` | which code is at an address now |
 //! | `perf_map`, `dump` | the two kinds of files, read as they grow |
 //! | `dotnet`, `mono` | names of .NET, and of Mono, in the form of its sources |
-//! | `scope_table` | which functions a piece of code was made of, by place |
+//! | `scope_table` | which functions were inlined into a piece of code, and where |
 //! | `hotspot` | the names that the HotSpot virtual machine has in its memory, with lines |
 //! | `script` | names of Node.js and Python, with the files in them |
-//! | `origin` | the process that writes them, and where |
+//! | `origin` | the process that writes the files, and where they are |
 //! | `names` | all of it for one process |
 //!
 //! May import: `demangle`, `maps` (numbers, mapped files), `memory`, `module` (opening files).

@@ -31,7 +31,7 @@ fn without_arguments(name: &str) -> String {
     let (mut depth, mut counting) = (0_u32, false);
     for c in name.chars() {
         match c {
-            // Behind a name; what the compiler made begins with a bracket.
+            // Type arguments come after a name; names that the compiler made begin with a bracket.
             '<' if depth > 0 || counting || kept.ends_with(|last: char| last.is_alphanumeric()) => depth += 1,
             '>' if depth > 0 => depth -= 1,
             _ if depth > 0 => {}
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_other_forms_stay() {
+    fn names_of_other_forms_stay_unchanged() {
         for raw in [
             "generic_trampoline_jit",
             "LazyCompile:*work /app/main.js:3",

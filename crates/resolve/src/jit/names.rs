@@ -148,17 +148,12 @@ impl RuntimeCode {
     }
 
     /// For an address that had no name when it was met: the function there, judging by everything known at the end. If
-    /// names are reported when code is made, a later name belongs to other code; if they are reported all at once, it
-    /// is the best that there is.
+    /// names are reported when code is made, a later name belongs to other code; if they are reported all at once, a
+    /// later name is the best guess.
     pub fn find_late(&self, address: u64, met_ns: u64) -> Option<FunctionAt> {
         let found = self.map.find(address)?;
         let at_once = self.perf_map.beginnings > 1 || self.first_ns.is_none_or(|first_ns| first_ns > met_ns);
         (at_once || found.since_ns <= met_ns.saturating_add(LAG_NS)).then_some(found)
-    }
-
-    /// True when any name was reported.
-    pub fn tells(&self) -> bool {
-        !self.map.is_empty()
     }
 
     /// Lines of the map file that could not be understood, and functions for which there was no room.
@@ -191,7 +186,7 @@ mod tests {
     fn an_address_that_is_used_again_has_the_name_of_its_time() {
         let second = 1_000_000_000;
         let mut code = with_dump(vec![(second, load(0x100, "old")), (9 * second, load(0x108, "new"))]);
-        assert_eq!(name(code.find(0x108, 0)).as_deref(), Some("old"), "told just after it ran");
+        assert_eq!(name(code.find(0x108, 0)).as_deref(), Some("old"), "reported just after it ran");
         assert_eq!(name(code.find(0x108, 5 * second)).as_deref(), Some("old"));
         let before = code.generation_at(5 * second);
         assert_eq!(name(code.find(0x108, 9 * second)).as_deref(), Some("new"));
@@ -211,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_told_all_at_once_are_taken_for_all() {
+    fn names_that_are_reported_all_at_once_hold_for_all_times() {
         let mut code = RuntimeCode::default();
         code.map.insert(0x100, 0x110, 50, Arc::new(JitFunction::named("f".into())));
         code.changed(50);

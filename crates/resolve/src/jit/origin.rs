@@ -119,7 +119,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn a_process_is_known_by_its_innermost_number() {
+    fn a_process_has_the_pid_of_its_innermost_namespace() {
         let status = "Name:\tx\nPid:\t4711\nUid:\t1000\t1001\t1000\t1000\nNSpid:\t4711\t52\t7\n";
         assert_eq!(numbers(status), Some((7, [1000, 1001])));
         assert_eq!(numbers("Pid:\t4711\nUid:\t0\t0\n"), Some((4711, [0, 0])));

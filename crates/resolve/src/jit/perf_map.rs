@@ -20,7 +20,7 @@ const LINE_LIMIT: usize = 64 << 10;
 /// How many bytes are read in one call: about a hundredth of a second of work.
 const PIECE: u64 = 1 << 20;
 
-/// C's standard library writes a file in blocks of this many bytes unless it is told otherwise (`st_blksize`, stat(2)).
+/// C's standard library by default writes a file in blocks of this many bytes (`st_blksize`, stat(2)).
 const BLOCK: u64 = 4096;
 
 /// A map file, as far as it has been read.
@@ -44,8 +44,8 @@ pub(crate) struct PerfMapFile {
 impl PerfMapFile {
     /// Reads what was added since the last call, or the first part of it. Returns true when functions were added.
     ///
-    /// Mono writes whole blocks, the last of them when it ends: what then comes may have been made at any time since the
-    /// block before.
+    /// Mono writes whole blocks, and the rest when it ends. So the code named in a block may have been made at any time
+    /// since the block before.
     pub(crate) fn read(&mut self, file: &File, now_ns: u64, map: &mut CodeMap) -> io::Result<bool> {
         let metadata = file.metadata()?;
         let identity = Some((metadata.dev(), metadata.ino()));
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_may_hold_the_names_of_all_code_since_the_block_before() {
+    fn a_block_may_hold_names_of_code_made_since_the_block_before() {
         let folder = tempfile::tempdir().unwrap();
         let since = |first: usize| {
             let path = folder.path().join(first.to_string());
@@ -164,7 +164,7 @@ mod tests {
             map.find(0x2000).unwrap().since_ns
         };
         assert_eq!(since(4096), 5);
-        // Near miss: who writes line by line tells each name when its code is made.
+        // Near miss: a runtime that writes line by line reports each name when it makes the code.
         assert_eq!(since(4095), 90);
     }
 
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endless_line_is_no_burden() {
+    fn an_endless_line_takes_no_memory() {
         let (mut file, mut map) = (PerfMapFile::default(), CodeMap::default());
         for _ in 0..100 {
             file.take(&[b'a'; 4096], 0, &mut map);

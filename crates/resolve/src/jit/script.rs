@@ -44,7 +44,7 @@ fn javascript(rest: &str) -> Option<(&str, &str, u32)> {
 mod tests {
     use super::*;
 
-    fn told(raw: &str) -> Option<(String, String, Option<u32>)> {
+    fn parsed(raw: &str) -> Option<(String, String, Option<u32>)> {
         let code = code(raw)?;
         let (file, line) = code.line(4).map(|(file, line)| (file.to_owned(), line))?;
         Some((code.name.clone(), file, line))
@@ -53,17 +53,17 @@ mod tests {
     #[test]
     fn functions_have_the_file_in_which_they_are_written() {
         let is = |function: &str, file: &str, line| Some((function.to_owned(), file.to_owned(), line));
-        assert_eq!(told("LazyCompile:*work /app/main.js:3"), is("work", "/app/main.js", Some(3)));
-        assert_eq!(told("JS:~parse file:///app/a b.mjs:12:7"), is("parse", "/app/a b.mjs", Some(12)));
-        assert_eq!(told("JS:* /app/main.js:5:20"), is("(anonymous)", "/app/main.js", Some(5)));
-        assert_eq!(told("Function:^next node:internal/x:7:1"), is("next", "node:internal/x", Some(7)));
-        assert_eq!(told("py::run:/x y.py"), is("run", "/x y.py", None));
+        assert_eq!(parsed("LazyCompile:*work /app/main.js:3"), is("work", "/app/main.js", Some(3)));
+        assert_eq!(parsed("JS:~parse file:///app/a b.mjs:12:7"), is("parse", "/app/a b.mjs", Some(12)));
+        assert_eq!(parsed("JS:* /app/main.js:5:20"), is("(anonymous)", "/app/main.js", Some(5)));
+        assert_eq!(parsed("Function:^next node:internal/x:7:1"), is("next", "node:internal/x", Some(7)));
+        assert_eq!(parsed("py::run:/x y.py"), is("run", "/x y.py", None));
     }
 
     #[test]
-    fn names_of_other_forms_stay() {
+    fn names_of_other_forms_stay_unchanged() {
         for raw in ["Builtin:ArrayMap", "JS:*work", "JS:*work main.js", "py::run", "py:::/x.py", "work", ""] {
-            assert_eq!(told(raw), None, "{raw}");
+            assert_eq!(parsed(raw), None, "{raw}");
         }
     }
 }

@@ -78,10 +78,10 @@ pub(super) type OperandParser = fn(operand: &str) -> Result<ArgumentLocation, &'
 pub(super) const X86_64: OperandParser = x86_64;
 pub(super) const AARCH64: OperandParser = aarch64;
 
-const NUMBER: &str = "it has a number that is none";
+const NUMBER: &str = "a number in it cannot be read";
 const REGISTER: &str = "it names no general register of this processor";
-const SYMBOL: &str = "its address needs a symbol, or the place of the instruction";
-const FORM: &str = "it is in no known form";
+const SYMBOL: &str = "its address depends on a symbol or on the instruction pointer";
+const FORM: &str = "its form is unknown";
 
 /// Parses all arguments of a note.
 pub(super) fn parse(text: &str, registers: OperandParser) -> Vec<Result<Argument, OperandError>> {
@@ -120,7 +120,7 @@ fn argument(text: &str, registers: OperandParser) -> Result<Argument, &'static s
         "2" => 2,
         "4" => 4,
         "8" => 8,
-        _ => return Err("it is no whole number of 1, 2, 4 or 8 bytes"),
+        _ => return Err("it is not an integer of 1, 2, 4 or 8 bytes"),
     };
     Ok(Argument { size, signed, place: registers(operand)? })
 }

@@ -10,7 +10,7 @@ const TABLE: u64 = 1 << 20;
 /// How many bytes of a code object are read: everything before the code itself.
 const HEAD: usize = 144;
 
-/// Offsets: in an object, its type; in a text, its length and its form; in bytes, their length and where they begin.
+/// Offsets: of an object's type; of a string's length and form; of the contents of a bytes object.
 const TYPE: u64 = 8;
 const LENGTH: u64 = 16;
 const FORM: u64 = 32;
@@ -26,7 +26,7 @@ pub(super) struct PythonFunction {
     pub(super) head: Head,
 }
 
-/// The contents of a code object: another object at the same address has others.
+/// The fields of a code object, by which it is distinguished from a later object at the same address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Head {
     name: u64,
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_code_object_is_none() {
+    fn other_objects_are_not_taken_for_code() {
         assert!(read(&image(b"sell", 0x64, 4), 0x108).is_none(), "another type");
         assert!(read(&image(b"se\nl", 0x64, 4), 0x100).is_none(), "no name has a new line");
         assert!(read(&image(b"sell", 0x44, 4), 0x100).is_none(), "the characters are elsewhere");

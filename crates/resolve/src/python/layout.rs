@@ -37,7 +37,7 @@ pub struct PythonLayout {
     pub back: u32,
     /// In a frame: its code object.
     pub code: u32,
-    /// In a frame: where in the code object it is.
+    /// In a frame: its current instruction.
     pub at: u32,
     /// How the frames that one C function runs are delimited.
     pub border: Border,
@@ -50,7 +50,7 @@ pub struct PythonLayout {
     pub(super) compact: u64,
 }
 
-/// How a frame stores where in its code it is.
+/// How a frame stores its current instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Position {
     /// Bytes from the start of the code, in 32 bits; -1 before the first instruction.
@@ -145,7 +145,7 @@ static LAYOUTS: [PythonLayout; 6] = [
 
 impl PythonLayout {
     /// Whether a minor version is one of those that can be read.
-    pub fn knows(minor: u32) -> bool {
+    pub fn supports(minor: u32) -> bool {
         LAYOUTS.iter().any(|layout| layout.minor == minor)
     }
 
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_are_known_by_their_files() {
+    fn versions_are_recognised_by_their_files() {
         assert_eq!(minor("libpython3.11.so.1.0"), Some(11));
         assert_eq!(minor("python3.8"), Some(8));
         assert_eq!(minor("libpython3.10.so"), Some(10));
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_tell_their_instruction_in_three_ways() {
+    fn frames_store_their_instruction_in_three_ways() {
         let layout = |minor| LAYOUTS.iter().find(|layout| layout.minor == minor).unwrap();
         assert_eq!(layout(9).distance(0x1000, 12), 12);
         assert_eq!(

@@ -4,9 +4,10 @@
 /// The form of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LineTable {
-    /// Up to 3.9: pairs of a number of bytes (unsigned) and of lines (signed); each line begins after its step.
+    /// Up to 3.9: pairs of a number of bytes (unsigned) and a number of lines (signed); each pair is added to the
+    /// position, and the line begins there.
     Steps,
-    /// 3.10: ranges with a number of bytes and the difference to the line before; -128 means no line.
+    /// 3.10: ranges, each with a number of bytes and the difference from the line before; -128 means no line.
     Ranges,
     /// From 3.11 on: entries for a few instructions each, with columns.
     Places,

@@ -1,12 +1,12 @@
-//! The functions of Python, read from the interpreter's memory: the program need not be changed or asked.
+//! The functions of Python, read from the interpreter's memory: the program needs no change and no option.
 //!
-//! The addresses of a thread's frames are read by code that runs while the thread cannot move (the BPF side), with the
-//! offsets of `layout`. What is at these addresses (functions, files, lines) stays longer and is read here. All of it
+//! The addresses of a thread's frames are read by the BPF side, while the thread cannot run, with the offsets of
+//! `layout`. The code objects at these addresses (functions, files, lines) live longer and are read here. All of it
 //! comes from the target and cannot be trusted.
 //!
 //! | module | holds |
 //! |---|---|
-//! | `layout` | where CPython 3.8 to 3.13 keeps what |
+//! | `layout` | the offsets of the fields in CPython 3.8 to 3.13 |
 //! | `code` | code objects: function, file, table of lines |
 //! | `lines` | the tables of lines, in their three forms |
 //!
@@ -27,8 +27,8 @@ use std::ops::Range;
 /// How many code objects are remembered. The largest programs have some hundred thousand functions.
 const KNOWN: usize = 1 << 18;
 
-/// For this many nanoseconds, a remembered code object is used without comparing it again: after one is freed, another
-/// may be at the same address.
+/// For this many nanoseconds, a remembered code object is used without another look. Later it is compared with memory,
+/// because another one may be at the same address after it was freed.
 const TRUSTED_NS: u64 = 50_000_000;
 
 /// Symbols that the interpreter exports: its state, the function that runs code, and the type of code objects.
@@ -123,7 +123,7 @@ impl Python {
         let function = match (head, known) {
             (Some(head), Some(known)) if known.head == head => Some(known),
             (Some(head), _) => self.layout.function(memory, head),
-            // The process may have ended: then what was read earlier is the best that there is.
+            // The process may have ended: then the remembered function is the best answer.
             (None, known) => known,
         };
         self.functions.insert(code, (now_ns, function));

@@ -1,4 +1,4 @@
-//! Separate debug files: distributions ship programs without debug information, which is in separate packages.
+//! Separate debug files: distributions strip debug information from programs and ship it in separate packages.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -8,7 +8,7 @@ use crate::build_id::BuildId;
 use crate::elf::{ElfFile, Source};
 use crate::module::{Module, open_regular};
 
-/// A debug file, and the file that has what it shares with other debug files.
+/// A debug file, and the file with the parts that it shares with other debug files.
 #[derive(Debug)]
 pub(crate) struct DebugFile {
     pub(crate) elf: ElfFile,
@@ -54,8 +54,8 @@ pub(crate) fn open(path: &Path) -> Option<ElfFile> {
     ElfFile::read(path.to_path_buf(), Source::File(file)).ok()
 }
 
-/// Two builds of a library often have the same name, but never the same build id; files without a build id have a
-/// checksum.
+/// Whether a debug file is of the same build. Two builds of a library often have the same name, but never the same build
+/// id; files without a build id have a checksum.
 fn belongs(module: &Module, debug: &ElfFile, checksum: Option<u32>) -> bool {
     match (module.build_id(), BuildId::read(debug)) {
         (Some(id), Ok(Some(found))) => *id == found,

@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn hidden_addresses_are_reported_as_such() {
+    fn hidden_addresses_are_reported() {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), "0000000000000000 T _text\n0000000000000000 t do_futex\n").unwrap();
         assert!(matches!(KernelSymbols::read(file.path()), Err(SymbolProblem::KernelHidden)));

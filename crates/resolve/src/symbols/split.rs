@@ -14,7 +14,7 @@ use super::debug_file::{below, open, root_of};
 use crate::elf::{DwarfReader, ElfFile};
 use crate::module::Module;
 
-/// Where the split units of a module are searched.
+/// Finds the split units of a module.
 pub(crate) struct SplitUnits {
     /// The root directory of the process, when it differs from ours.
     root: Option<PathBuf>,
@@ -53,7 +53,7 @@ fn read_package(path: &Path) -> Option<DwarfPackage<DwarfReader>> {
     DwarfPackage::load(|id| section(&file, id), DwarfReader::new(Arc::from([]), LittleEndian)).ok()
 }
 
-/// Rebuilding a program replaces its units; the number distinguishes builds.
+/// Whether a unit is of the wanted build: rebuilding a program replaces its units, and each build has its own number.
 fn is_unit(dwarf: &Dwarf<DwarfReader>, wanted: DwoId) -> bool {
     let first = dwarf.units().next().ok().flatten();
     first.and_then(|header| dwarf.unit(header).ok()).is_some_and(|unit| unit.dwo_id == Some(wanted))

@@ -69,8 +69,7 @@ impl SymbolTable {
             let Some(home) = file.sections.get(usize::from(entry.st_shndx.get(endian).0)) else { continue };
             let name = entry.st_name.get(endian);
             let size = entry.st_size.get(endian);
-            // Functions in hand-written assembly may have no type; of symbols without a type, only global names count
-            // as functions.
+            // Functions in hand-written assembly may have no type. Without a type, only global symbols count as functions.
             let function = match entry.st_type() {
                 elf::STT_FUNC | elf::STT_GNU_IFUNC => true,
                 elf::STT_NOTYPE => size > 0 || entry.st_bind() != elf::STB_LOCAL,
@@ -113,7 +112,7 @@ impl SymbolTable {
     }
 
     /// The function whose bytes include the stated address. None when the address is beyond the end of all symbols
-    /// before it, which is common in stripped libraries: their local functions have no symbols.
+    /// before it. That is common in stripped libraries, whose local functions have no symbols.
     pub(crate) fn find(&self, address: u64) -> Option<SymbolMatch<'_>> {
         let after = self.symbols.partition_point(|symbol| symbol.start <= address);
         let inner = (0..after)

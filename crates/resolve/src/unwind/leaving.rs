@@ -1,4 +1,4 @@
-//! Frames without unwind information, where the instructions at their address show how they are left.
+//! How to leave a frame without unwind information, from the instructions at its address.
 //!
 //! Imports nothing of the crate. Only x86-64 code is understood; on other architectures nothing is found.
 
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_end_of_a_function_says_where_the_return_address_is() {
+    fn the_end_of_a_function_shows_where_the_return_address_is() {
         let left = |code: &[u8]| leaving(code, false);
         assert_eq!(left(&[0x48, 0x83, 0xc4, 8, 0xc3]), Some(Leaving::Return { skip: 8, frame_pointer: None }));
         let code = [0x48, 0x81, 0xc4, 0, 2, 0, 0, 0x5b, 0x41, 0x5c, 0x5d, 0xc5, 0xf8, 0x77, 0xc3];
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn returns_from_signals_are_known() {
+    fn returns_from_signals_are_recognised() {
         assert_eq!(leaving(&[0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05], false), Some(Leaving::Signal));
         assert_eq!(leaving(&[0xb8, 15, 0, 0, 0, 0x0f, 0x05], false), Some(Leaving::Signal));
         assert_eq!(leaving(&[0xb8, 14, 0, 0, 0, 0x0f, 0x05], false), None);

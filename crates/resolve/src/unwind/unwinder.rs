@@ -29,7 +29,8 @@ const NEAR: u64 = 1 << 20;
 /// Some seconds of samples.
 const CODE_READ_ANEW: u32 = 4096;
 
-/// How many addresses have their instructions remembered; a program with more starts over so that memory does not grow.
+/// For how many addresses it is remembered how their frames are left; beyond that all are forgotten, so that memory does
+/// not grow.
 const LEAVINGS_LIMIT: usize = 1 << 16;
 
 /// How an unwound stack ended.
@@ -96,7 +97,7 @@ pub struct Unwinder {
     hotspot: Option<HotSpot>,
     unwound: u32,
     /// The address at which the last stack left known code.
-    stranger: Option<u64>,
+    unknown_address: Option<u64>,
     /// Highest code address, to separate signatures in return addresses from address bits (aarch64).
     highest: u64,
 }
@@ -114,7 +115,7 @@ impl Unwinder {
             memory: None,
             hotspot: None,
             unwound: 0,
-            stranger: None,
+            unknown_address: None,
             highest: 0,
         }
     }
@@ -208,7 +209,7 @@ impl Unwinder {
     /// cleared and filled with the addresses, innermost first; nothing else may allocate.
     pub fn unwind(&mut self, registers: &UserRegisters, stack: &[u8], frames: &mut Vec<CodeAddress>) -> StackEnd {
         frames.clear();
-        self.stranger = None;
+        self.unknown_address = None;
         self.unwound += 1;
         if self.unwound.is_multiple_of(CODE_READ_ANEW) {
             self.leavings.clear();
@@ -216,9 +217,9 @@ impl Unwinder {
         self.follow(CodeAddress::InstructionPointer(registers.ip), registers, stack, frames)
     }
 
-    /// Continues with the stack that a thread left for the one that was unwound last. `registers` are those of a frame
-    /// that made a call, `stack` and `frames` as for [`Unwinder::unwind`]; frames are added. If the address is no code,
-    /// nothing happens.
+    /// Continues on another stack, from which the thread switched to the one that was unwound last. `registers` are those
+    /// of a frame that made a call; `stack` and `frames` as for [`Unwinder::unwind`], but frames are added. If the address
+    /// is not code, nothing happens.
     pub fn go_on(
         &mut self,
         registers: &UserRegisters,
@@ -243,7 +244,7 @@ impl Unwinder {
         let mut state = start(registers, self.highest);
         let mut here = self.code_at(at.lookup());
         if here.is_none() {
-            self.stranger = Some(registers.ip);
+            self.unknown_address = Some(registers.ip);
         }
         loop {
             let has_module = here.is_some_and(|index| self.code[index].module.is_some());
@@ -271,7 +272,7 @@ impl Unwinder {
                         here = self.code_at(address);
                         frames.push(at);
                         if here.is_none() {
-                            self.stranger = Some(address);
+                            self.unknown_address = Some(address);
                             return truncated(Truncation::NoModule);
                         }
                         let end = registers.sp.saturating_add(stack.len() as u64);
@@ -298,7 +299,7 @@ impl Unwinder {
             let (Some(_), Some(index)) =
                 (FrameAddress::from_return_address(next), self.code_near(here, next.wrapping_sub(1)))
             else {
-                self.stranger = Some(next);
+                self.unknown_address = Some(next);
                 return truncated(if has_module { Truncation::BadFrame } else { Truncation::NoModule });
             };
             if frames.len() == DEPTH_LIMIT {
@@ -362,8 +363,8 @@ impl Unwinder {
 
     /// The address at which the last unwound stack reached memory that is not known to contain code: the memory map may
     /// have changed since it was read, or the value was no address.
-    pub fn stranger(&self) -> Option<u64> {
-        self.stranger
+    pub fn unknown_address(&self) -> Option<u64> {
+        self.unknown_address
     }
 
     /// Where an address lies; none when it is not in executable memory.
@@ -390,7 +391,7 @@ impl Unwinder {
     }
 
     /// Where functions of a Go program lie in the process, by their full names: start and end (exclusive). None when
-    /// the program is not from Go or lacks one of them.
+    /// the program is not written in Go or lacks one of them.
     pub fn go_functions<const N: usize>(&self, names: [&str; N]) -> Option<[(u64, u64); N]> {
         self.code.iter().find_map(|code| {
             let (module, bias) = (code.module.as_ref()?, code.module.as_ref()?.bias(&code.mapping)?);
@@ -404,7 +405,7 @@ impl Unwinder {
         })
     }
 
-    /// Where a variable of the Go program lies that the process runs; none in a stripped one.
+    /// The address in the process of a Go program's variable; none for a stripped program.
     pub(crate) fn go_variable(&self, name: &str) -> Option<u64> {
         self.code.iter().find_map(|code| {
             let module = code.module.as_ref().filter(|module| module.go().is_some())?;
@@ -412,14 +413,13 @@ impl Unwinder {
         })
     }
 
-    /// To be called when the process runs the HotSpot virtual machine, which knows the frames of the code that it
-    /// makes.
+    /// Tells the unwinder that the process runs the HotSpot virtual machine, which knows the frames of its own code.
     pub fn set_hotspot(&mut self, tables: Tables) {
         self.hotspot = Some(HotSpot::new(tables));
     }
 
-    /// Where symbols lie in the process that a file whose name satisfies `is_it` exports. None when there is no such
-    /// file or it lacks one of them.
+    /// The addresses in the process of symbols that are exported by a file whose name satisfies `is_it`. None when no such
+    /// file has all of them.
     pub fn exported<const N: usize>(&self, is_it: impl Fn(&str) -> bool, names: [&str; N]) -> Option<[Range<u64>; N]> {
         let named = |path: &MappedFile| matches!(path, MappedFile::File(path) if path.file_name().and_then(|n| n.to_str()).is_some_and(&is_it));
         let within = |code: &&CodeMapping| {
@@ -483,7 +483,7 @@ fn frame_address(at: CodeAddress) -> FrameAddress {
         CodeAddress::InstructionPointer(address) | CodeAddress::Interpreted { method: address, .. } => {
             FrameAddress::from_instruction_pointer(address)
         }
-        // An address of zero was refused when it was read.
+        // The reader has already refused an address of zero.
         CodeAddress::ReturnAddress(address) => {
             FrameAddress::from_return_address(address).unwrap_or(FrameAddress::from_instruction_pointer(address))
         }

@@ -37,7 +37,7 @@ static void met(int signal_number, siginfo_t *info, void *context)
     (void)signal_number;
     (void)info;
     greg_t *values = ((ucontext_t *)context)->uc_mcontext.gregs;
-    /* The breakpoint is one byte long, and the thread is behind it. */
+    /* The breakpoint is one byte long, and the thread has just passed it. */
     fprintf(output, "%lx", place_in_file((unsigned long)values[REG_RIP] - 1));
     for (size_t i = 0; i < sizeof registers / sizeof *registers; i++) {
         unsigned char bytes[512];

@@ -1,4 +1,4 @@
-/* Objects whose members are named through the variables that point to them, and a table with a name of its own. */
+/* Objects whose members are named through the variables that point to them, and a static table. */
 #include <stdint.h>
 
 struct part {

@@ -1,5 +1,5 @@
 /* A known call stack that stops itself: worker -> outer -> middle -> (inlined) stop_here -> raise. The main thread
-   waits in pthread_join, and with an argument a second worker waits for a mutex that the first one holds. */
+   waits in pthread_join. With an argument, a second worker waits for a mutex that the first one holds. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -35,7 +35,7 @@ static void *worker(void *has_waiter) {
     pthread_mutex_lock(&mutex);
     pthread_barrier_wait(&barrier);
     if (has_waiter) {
-        /* The first word of a glibc mutex is 2 while a thread waits for it; with other C libraries the time must do. */
+        /* The first word of a glibc mutex is 2 while a thread waits for it; other C libraries get the full time. */
         for (int tries = 0; tries < 500 && *(volatile int *)&mutex != 2; tries++) {
             usleep(1000);
         }

@@ -1,5 +1,5 @@
-//! Accesses that other threads see as one, or in order: pairs of exclusive loads and stores, and the instructions that
-//! read and change at once (LSE, since Armv8.1).
+//! Atomic and ordered accesses: pairs of exclusive loads and stores, and the single instructions that read, modify and
+//! write (LSE, since Armv8.1).
 
 use super::building::{Building, Word, general, place};
 use crate::decode::instruction::{AccessKind, Atomic, Register, Value};
@@ -53,7 +53,7 @@ pub(super) fn exclusive_or_ordered(word: Word, building: &mut Building) -> Optio
             building.reads(data);
         }
         (true, true) => {
-            // CAS: what was expected becomes what was found.
+            // CAS: the register of the expected value gets the value that was found.
             building.access(AccessKind::Atomic, 1 << size, operand);
             building.reads(status);
             building.reads(data);
@@ -78,9 +78,9 @@ pub(super) fn read_and_change(word: Word, building: &mut Building) -> Option<()>
         return Some(());
     }
     let atomic = match (changes, operation) {
-        // Added, or exclusively or-ed: again each time.
+        // Addition and exclusive or: each repetition changes the value again.
         (true, 0b000 | 0b010) => Atomic::Changes,
-        // Bits cleared or set, the largest, the smallest, exchanged: once.
+        // Clearing and setting bits, maximum, minimum, exchange: a repetition changes nothing more.
         (true, _) | (false, 0b000) => Atomic::Sets(by),
         _ => return None,
     };

@@ -46,7 +46,7 @@ pub(super) fn branch_or_system(word: Word, building: &mut Building) -> Option<()
     Some(())
 }
 
-/// BR, BLR, RET, with and without a check of the address's signature.
+/// BR, BLR, RET, with and without authentication of the address.
 fn through_register(word: Word, building: &mut Building) -> Option<()> {
     // The highest of the four bits: signed with the value in a second register.
     if word.field(24, 1) != 0 {
@@ -72,7 +72,7 @@ fn through_register(word: Word, building: &mut Building) -> Option<()> {
     Some(())
 }
 
-/// Hints, barriers, system registers, and the maintenance of caches.
+/// Hints, barriers, system registers, and cache maintenance.
 fn system(word: Word, building: &mut Building) {
     if word.matches(0xffff_f01f, 0xd503_201f) {
         hint(word.field(5, 7), building);
@@ -89,7 +89,7 @@ fn system(word: Word, building: &mut Building) {
         building.reads(general(word.d()));
         building.instruction().pause = true;
     } else if word.matches(0xffff_ffe0, 0xd50b_7420) {
-        // DC ZVA writes zeros, 64 bytes on the usual processors, at the place of the address among them.
+        // DC ZVA fills the block around the address with zeros: 64 bytes on the usual processors.
         let operand = super::building::place(word.d(), 0);
         building.access(crate::decode::instruction::AccessKind::Store, 64, operand);
     } else if word.bit(21) {

@@ -1,4 +1,4 @@
-//! An instruction that is being described, and the fields of its word.
+//! The description of an instruction while it is built, and the fields of its word.
 
 use crate::decode::instruction::{Access, AccessKind, Flow, Instruction, Operand, Register, Value};
 
@@ -16,7 +16,7 @@ const VECTOR: Register = 32;
 pub(super) struct Word(pub(super) u32);
 
 impl Word {
-    /// `width` bits from bit `low` on.
+    /// `width` bits, the lowest of which is bit `low`.
     pub(super) fn field(self, low: u32, width: u32) -> u32 {
         self.0 >> low & ((1 << width) - 1)
     }
@@ -56,13 +56,13 @@ impl Word {
         self.register(10)
     }
 
-    /// 64 or 32, by the highest bit.
+    /// The operand size, 64 or 32 bits, which the highest bit chooses.
     pub(super) fn bits(self) -> u8 {
         if self.bit(31) { 64 } else { 32 }
     }
 }
 
-/// A general register where 31 is a zero.
+/// A general register, where 31 means the zero register: none.
 pub(super) fn general(number: Register) -> Option<Register> {
     (number != STACK_POINTER).then_some(number)
 }
@@ -112,7 +112,7 @@ impl Building {
         self.0.reads.add(VECTOR + number);
     }
 
-    /// `whole`: nothing of the old value stays.
+    /// `whole`: the instruction replaces all bits of the register.
     pub(super) fn writes_vector(&mut self, number: Register, whole: bool) {
         self.0.writes.add(VECTOR + number);
         if whole {
@@ -124,7 +124,7 @@ impl Building {
         self.0.flow = flow;
     }
 
-    /// The value that a register gets; nothing where it is the zero.
+    /// The value that a register gets; no effect on the zero register.
     pub(super) fn effect(&mut self, register: Option<Register>, value: Value) {
         self.0.effect = register.map(|register| (register, value));
     }
@@ -138,7 +138,7 @@ impl Building {
         }
     }
 
-    /// The register of an address moves by a distance, beside the access.
+    /// An access that also changes its base register by a distance.
     pub(super) fn move_base(&mut self, base: Register, distance: i64) {
         self.writes(Some(base));
         match i16::try_from(distance) {

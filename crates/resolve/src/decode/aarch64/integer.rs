@@ -6,7 +6,7 @@ use crate::decode::instruction::{Register, Value};
 /// Shifts of an index that are followed: factors of up to 64.
 const SHIFTS: std::ops::RangeInclusive<u32> = 0..=6;
 
-/// With a constant.
+/// Operations with a constant.
 pub(super) fn immediate(word: Word, building: &mut Building) -> Option<()> {
     let bits = word.bits();
     match word.field(23, 3) {
@@ -24,7 +24,7 @@ pub(super) fn immediate(word: Word, building: &mut Building) -> Option<()> {
         0b010 => {
             let constant = i64::from(word.field(10, 12)) << if word.bit(22) { 12 } else { 0 };
             let constant = if word.bit(30) { -constant } else { constant };
-            // 31 is the stack pointer, but a zero as the result of what sets flags.
+            // 31 is the stack pointer, but the zero register as the result of an instruction that sets flags.
             let to = if word.bit(29) { general(word.d()) } else { Some(word.d()) };
             building.instruction().writes_flags = word.bit(29);
             building.reads(Some(word.n()));
@@ -45,7 +45,7 @@ pub(super) fn immediate(word: Word, building: &mut Building) -> Option<()> {
             building.reads(general(word.m()));
             building.writes(general(word.d()));
         }
-        // Tagged addresses, smallest and largest of two: of extensions.
+        // Extensions: tagged addresses, minimum and maximum.
         _ => return None,
     }
     Some(())
@@ -58,7 +58,7 @@ fn move_wide(word: Word, building: &mut Building) -> Option<()> {
     match word.field(29, 2) {
         0b00 => building.effect(to, linear(None, None, !constant as i64, word.bits())),
         0b10 => building.effect(to, linear(None, None, constant as i64, word.bits())),
-        // The other bits stay.
+        // MOVK keeps the other bits.
         0b11 => building.reads(to),
         _ => return None,
     }
@@ -92,7 +92,7 @@ fn bitfield(word: Word, building: &mut Building) -> Option<()> {
     Some(())
 }
 
-/// With registers alone.
+/// Operations on registers alone.
 pub(super) fn register(word: Word, building: &mut Building) -> Option<()> {
     if word.bit(28) {
         return others(word, building);
@@ -106,7 +106,7 @@ pub(super) fn register(word: Word, building: &mut Building) -> Option<()> {
         building.reads(m);
         building.writes(to);
         building.instruction().writes_flags = operation == 0b11;
-        // MOV is ORR with a zero.
+        // MOV is ORR with the zero register.
         let copies = operation == 0b01 && n.is_none() && word.field(21, 3) == 0 && shift == 0;
         if copies {
             building.effect(to, linear(m, None, 0, bits));
@@ -116,7 +116,7 @@ pub(super) fn register(word: Word, building: &mut Building) -> Option<()> {
     let (minus, flags) = (word.bit(30), word.bit(29));
     building.instruction().writes_flags = flags;
     if word.bit(21) {
-        // The second is extended; 31 is the stack pointer for the first and the result.
+        // The second operand is extended; 31 is the stack pointer for the first operand and the result.
         let to = if flags { to } else { Some(word.d()) };
         building.reads(Some(word.n()));
         building.reads(m);
@@ -138,7 +138,7 @@ pub(super) fn register(word: Word, building: &mut Building) -> Option<()> {
     Some(())
 }
 
-/// base ± index × 2^shift, where that can be said.
+/// base ± index × 2^shift; none when the shift is too large.
 fn sum(base: Option<Register>, index: Option<Register>, shift: u32, minus: bool, bits: u8) -> Option<Value> {
     if !SHIFTS.contains(&shift) {
         return None;
@@ -151,7 +151,7 @@ fn sum(base: Option<Register>, index: Option<Register>, shift: u32, minus: bool,
     })
 }
 
-/// With carry, conditional, with one, two and three sources.
+/// Arithmetic with carry, conditional instructions, and those with one, two and three sources.
 fn others(word: Word, building: &mut Building) -> Option<()> {
     let (n, m, to) = (general(word.n()), general(word.m()), general(word.d()));
     building.reads(n);
@@ -162,7 +162,7 @@ fn others(word: Word, building: &mut Building) -> Option<()> {
             building.instruction().reads_flags = true;
             building.instruction().writes_flags = word.bit(29);
         }
-        // Bits of a register as flags.
+        // Flags from bits of a register.
         0b0000 => building.instruction().writes_flags = true,
         0b0010 => {
             // CCMP, CCMN.
@@ -179,7 +179,7 @@ fn others(word: Word, building: &mut Building) -> Option<()> {
             building.instruction().reads_flags = true;
         }
         0b0110 if word.bit(30) => {
-            // One source. Signing an address takes the address and a second value.
+            // One source, but signing an address takes the address and a second value.
             if word.field(16, 5) == 1 {
                 building.reads(to);
             }

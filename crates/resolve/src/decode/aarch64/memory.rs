@@ -35,7 +35,7 @@ pub(super) fn load_or_store(word: Word, building: &mut Building) -> Option<()> {
     } else if word.matches(0xbe00_0000, 0x0c00_0000) {
         structures(word, building)
     } else {
-        // Tags of memory, copies of memory in one instruction, sixty-four bytes at once: of extensions.
+        // Extensions: memory tags, memory copies in one instruction, accesses of 64 bytes.
         None
     }
 }
@@ -53,7 +53,7 @@ struct Transfer {
 }
 
 impl Transfer {
-    /// From the size and what is done, which most forms have in the same places.
+    /// From the fields for size and operation, which most forms have in the same bits.
     fn from_word(word: Word) -> Option<Transfer> {
         let (size, operation) = (word.field(30, 2), word.field(22, 2));
         if word.bit(26) {
@@ -99,7 +99,7 @@ impl Transfer {
     }
 }
 
-/// From a place beside the code.
+/// Loads at an address relative to the instruction.
 fn literal(word: Word, building: &mut Building) -> Option<()> {
     let (vector, operation) = (word.bit(26), word.field(30, 2));
     let (width, signed) = match (vector, operation) {
@@ -141,14 +141,14 @@ fn pair(word: Word, building: &mut Building) -> Option<()> {
     Some(())
 }
 
-/// With a distance in bytes; two forms also move the register of the address, before or after.
+/// With a distance in bytes; two forms also add it to the base register, before or after the access.
 fn unscaled(word: Word, building: &mut Building) -> Option<()> {
     let transfer = Transfer::from_word(word)?;
     let (distance, mode) = (word.signed(12, 9), word.field(10, 2));
     let after = mode == 0b01;
     transfer.access(word, place(word.n(), if after { 0 } else { distance }), building);
     if matches!(mode, 0b01 | 0b11) {
-        // Its value is then of more use than what was loaded.
+        // One effect can be noted: the base register's new value is of more use than the loaded one.
         building.move_base(word.n(), distance);
     }
     Some(())
@@ -167,8 +167,8 @@ fn indexed(word: Word, width: u32) -> Option<Operand> {
     Some(Operand { index, half, ..place(word.n(), 0) })
 }
 
-/// LDRAA, LDRAB: through an address that is checked first. Where it leads cannot be said from the register alone, which
-/// holds the signature too.
+/// LDRAA, LDRAB: loads through a signed address. The register alone does not give the address, because it also holds the
+/// signature.
 fn signed_pointer(word: Word, building: &mut Building) {
     building.reads(Some(word.n()));
     building.writes(general(word.d()));

@@ -1,9 +1,9 @@
 //! The decoder for AArch64 (Arm Architecture Reference Manual for A-profile, chapter C4, "A64 instruction set encoding").
 //!
-//! Rooms: `building` an instruction that is being described, and the fields of its word; `memory` loads and stores, with
-//! `atomics` for those that others see as one; `integer` arithmetic, whose results are addresses; `branches` branches,
+//! Rooms: `building` the description of an instruction while it is built, and the fields of its word; `memory` loads and
+//! stores, with `atomics` for atomic and ordered ones; `integer` arithmetic, which makes addresses; `branches` branches,
 //! barriers and hints; `vector` floating point and vectors, of which only the registers matter here. SVE and SME are not
-//! decoded: where they begin, code ends.
+//! decoded: their instructions end the code that is followed.
 //!
 //! May import: `decode`.
 

@@ -1,4 +1,4 @@
-//! Words as Debian's assembler makes them (binutils 2.40), against what the manual says of them.
+//! Words as Debian's assembler makes them (binutils 2.40), decoded as the manual defines them.
 
 use super::AArch64;
 use crate::decode::instruction::{AccessKind, Atomic, Decode, Flow, Instruction, Operand, Value};
@@ -32,7 +32,7 @@ fn registers(word: u32) -> (Vec<u8>, Vec<u8>) {
 }
 
 #[test]
-fn loads_and_stores_say_where() {
+fn loads_and_stores_have_their_addresses() {
     let table = [
         (0xf940_0801, "ldr x1, [x0, #16]", "Load 8 x0+16"),
         (0x78df_e001, "ldursh w1, [x0, #-2]", "Load 2 x0-2"),
@@ -98,7 +98,7 @@ fn registers_are_those_of_the_manual() {
 }
 
 #[test]
-fn results_that_can_be_computed_are_told() {
+fn computable_results_are_found() {
     let linear = |base, index, displacement: i64, bits| {
         Some(Value::Linear { base, index, displacement: displacement as u64, bits })
     };
@@ -129,7 +129,7 @@ fn results_that_can_be_computed_are_told() {
 }
 
 #[test]
-fn branches_go_where_they_say() {
+fn branches_have_their_targets() {
     let to = |distance: i64, conditional| Flow::Branch { target: AT.wrapping_add_signed(distance), conditional };
     let table = [
         (0xb400_0082, "cbz x2, .+16", to(16, true)),
@@ -152,7 +152,7 @@ fn branches_go_where_they_say() {
 }
 
 #[test]
-fn atomic_changes_are_told_from_those_that_can_be_repeated() {
+fn atomic_changes_differ_from_those_that_can_be_repeated() {
     let table = [
         (0xb8e0_0041, "ldaddal w0, w1, [x2]", Some(Atomic::Changes), false),
         (0xf820_1041, "ldclr x0, x1, [x2]", Some(Atomic::Sets(Some(0))), false),
@@ -170,7 +170,7 @@ fn atomic_changes_are_told_from_those_that_can_be_repeated() {
 }
 
 #[test]
-fn what_says_that_the_code_waits_and_what_orders_memory_is_told() {
+fn pauses_and_fences_are_recognised() {
     for (word, text) in [(0xd503_203f, "yield"), (0xd503_205f, "wfe"), (0xd503_3fdf, "isb")] {
         assert!(decoded(word).pause && !decoded(word).fence, "{text}");
     }
@@ -200,7 +200,7 @@ fn flags_are_followed() {
 }
 
 #[test]
-fn words_that_are_no_instruction_end_the_code() {
+fn undefined_words_end_the_code() {
     // An undefined word, an instruction of SVE (ld1b), and too few bytes.
     for word in [0x0000_0000, 0xa400_a000] {
         assert_eq!(AArch64.decode(AT, &u32::to_le_bytes(word)), None, "{word:08x}");

@@ -1,5 +1,5 @@
-//! Floating point and vectors: only which registers they read and write. No address comes from them, but numbers move
-//! between them and general registers.
+//! Floating point and vectors: only which registers they read and write. Addresses are not made in them, but numbers
+//! move between them and general registers.
 
 use super::building::{Building, Word, general};
 
@@ -21,7 +21,7 @@ pub(super) fn vector(word: Word, building: &mut Building) {
     } else if word.matches(0x9fe0_8400, 0x0e00_0400) {
         copy(word, building);
     } else if word.matches(0x5f20_1c00, 0x1e20_1000) || word.matches(0x9ff8_0400, 0x0f00_0400) {
-        // Constants; those of vectors may change only bits of the register.
+        // Constants; a vector constant may change only some bits of the register.
         let whole = word.bit(28);
         if !whole {
             building.reads_vector(word.d());
@@ -38,7 +38,7 @@ pub(super) fn vector(word: Word, building: &mut Building) {
     }
 }
 
-/// Between integers in general registers and floating point, and copies.
+/// Conversions between integers in general registers and floating point, and copies.
 fn convert(word: Word, building: &mut Building) {
     let (mode, operation) = (word.field(19, 2), word.field(16, 3));
     let into_vector = match operation {
@@ -48,7 +48,7 @@ fn convert(word: Word, building: &mut Building) {
     };
     if into_vector {
         building.reads(general(word.n()));
-        // FMOV of the upper half leaves the lower one.
+        // FMOV to the upper half keeps the lower one.
         let whole = mode != 0b01;
         if !whole {
             building.reads_vector(word.d());

@@ -10,7 +10,7 @@ use crate::memory::Memory;
 const HEAPS: u32 = 16;
 const STEPS: usize = 4096;
 
-/// HotSpot's name for the code that runs methods which are not compiled.
+/// HotSpot's name for the interpreter's code.
 pub(super) const INTERPRETER: &str = "Interpreter";
 
 /// The largest frame of a compiled method, in words. A thread's stack usually has one MiB.
@@ -139,7 +139,7 @@ impl BlockFields {
         }
     }
 
-    /// The first instruction at which a block's frame is complete. In stubs the offset is negative
+    /// The address of the first instruction at which a block's frame is complete. In stubs the offset is negative
     /// (`CodeOffsets::frame_never_safe`): their frame is known to be complete only while they call something.
     pub(super) fn whole(&self, memory: &Memory, block: u64) -> Option<u64> {
         let field = add(block, self.frame_complete)?;

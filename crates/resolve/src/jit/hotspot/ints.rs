@@ -1,9 +1,9 @@
 //! Numbers as HotSpot packs them into bytes (`UNSIGNED5`), and tables of lines that are made of them.
 //!
-//! Each byte counts 64 times as much as the one before it; after a byte of 192 or more another one follows, up to four.
-//! In newer versions (JDK 17 has the old form, JDK 21 the new one) no byte is zero: each is one more. The bytes show
-//! which form they have: the number 0 is a zero byte in the old form, and the new form has no zero bytes; and numbers
-//! read in the wrong form are odd instead of even, so that signed numbers change their sign.
+//! Each byte counts 64 times as much as the one before it; a byte of 192 or more is followed by another one, up to four
+//! times. In newer versions (JDK 17 has the old form, JDK 21 the new one) one is added to each byte, so that none is
+//! zero. The bytes show which form they have: the number 0 is a zero byte in the old form, and the new form has no zero
+//! bytes; and numbers read in the wrong form are odd instead of even, so that signed numbers change their sign.
 //!
 //! Imports nothing of the crate.
 
@@ -121,7 +121,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn known_bytes_are_the_numbers_that_they_are_in_hotspot() {
+    fn known_bytes_give_the_same_numbers_as_in_hotspot() {
         let read = |bytes: &[u8], packing| PackedInts::new(bytes, packing).unsigned();
         assert_eq!(read(&[0], Packing::Zeros), Some(0));
         assert_eq!(read(&[191], Packing::Zeros), Some(191));
@@ -145,7 +145,7 @@ pub(super) mod tests {
         }
 
         #[test]
-        fn a_table_of_lines_fits_one_packing_alone(steps in prop::collection::vec((0u32..300, -40i32..900), 1..20)) {
+        fn a_table_of_lines_fits_only_one_packing(steps in prop::collection::vec((0u32..300, -40i32..900), 1..20)) {
             let (mut bytecode, mut line, mut rows) = (0, 1000i32, Vec::new());
             for (ahead, lines) in steps {
                 (bytecode, line) = (bytecode + ahead, line + lines);

@@ -62,7 +62,7 @@ impl HotSpot {
         HotSpot { tables, layout: None, interpreter: 0..0, methods: HashMap::new() }
     }
 
-    /// True for an address that is known to be in the interpreter's code.
+    /// True for an address in the interpreter's code, once that code has been met.
     pub(crate) fn interprets(&self, address: u64) -> bool {
         self.interpreter.contains(&address)
     }
@@ -106,7 +106,7 @@ impl HotSpot {
         })
     }
 
-    /// To be called when methods may have been described anew.
+    /// Drops the remembered descriptions of methods, which may have changed.
     pub(super) fn forget_methods(&mut self) {
         self.methods.clear();
     }

@@ -8,7 +8,7 @@ use super::tables::Tables;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// After this many nanoseconds code is looked at again: whether it is still there, or has got a name.
+/// After this many nanoseconds an address is looked up again: the code may be gone, or may have a name by now.
 const AGAIN_NS: u64 = 1_000_000_000;
 
 /// How many addresses without a name are remembered, so that not every sample there causes a look-up.

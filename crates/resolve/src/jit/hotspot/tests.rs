@@ -38,7 +38,7 @@ fn a_method_is_named_by_class_and_name() {
 }
 
 #[test]
-fn methods_that_were_put_into_another_one_have_lines() {
+fn inlined_methods_have_lines() {
     for (old, packing) in [true, false].into_iter().flat_map(|old| PACKINGS.map(|packing| (old, packing))) {
         let image = image(old, packing);
         let found = find(&image, CODE + 4).unwrap();
@@ -59,7 +59,7 @@ fn methods_that_were_put_into_another_one_have_lines() {
 }
 
 #[test]
-fn what_does_not_fit_is_left_out() {
+fn inconsistent_data_are_left_out() {
     // Scopes that lead to a different method than that of the block.
     let mut other = image(true, Packing::Zeros);
     other.word(SHOP.0 + 0xa0, PRICE);
@@ -83,7 +83,7 @@ fn what_does_not_fit_is_left_out() {
 }
 
 #[test]
-fn what_is_no_method_has_the_virtual_machine_s_name_for_it() {
+fn other_code_has_the_name_that_the_virtual_machine_gives_it() {
     let frame = |image: &Image| {
         let memory = image.memory();
         let blocks = VmLayout::read(&memory, TABLES).unwrap().blocks;
