@@ -1,6 +1,6 @@
-/* A program with which a measured program has to share the machine.
+/* A program that shares the machine with a measured one.
  *
- *   neighbour hog        computes all the time
+ *   neighbour hog        keeps a processor busy
  *   neighbour build      computes on all processors for half a second, and rests for half a second
  *   neighbour waker      sleeps, and wakes 20,000 times a second
  *

@@ -1,12 +1,12 @@
-"""Measured figures in the pages of the documentation: text between two markers, made of figures that are kept.
+"""Measured figures in the pages of the documentation: text between two markers, made from the kept figures.
 
     <!-- measured: cost -->
     ...
     <!-- end -->
 
-The markers are on lines of their own or within a line. Each program in this folder that measures has `PARTS`: for each such name
-the page, and the function that makes the text from the figures. With `--write` it keeps its figures in `kept/` and writes its
-parts into the pages; `bench/tables` writes them without measuring, and checks that nobody edited them by hand.
+The markers are on lines of their own or within a line. Each program in this folder that measures has `PARTS`: for each name in a
+marker, the page and the function that makes the text from the figures. With `--write` it keeps its figures in `kept/` and writes
+its parts into the pages; `bench/tables` writes them without measuring, and checks that nobody edited them by hand.
 
 Imports only Python's standard library.
 """
@@ -59,7 +59,7 @@ def kept(bench):
     try:
         return json.loads(kept_at(bench).read_text())
     except (OSError, ValueError) as error:
-        raise Wrong(f"{kept_at(bench)}: {error}; measure them (--write), or take them from the version control") from error
+        raise Wrong(f"{kept_at(bench)}: {error}; measure them (--write), or restore them with git") from error
 
 
 def write(figures, parts):
@@ -90,7 +90,7 @@ def keep(bench, figures, parts):
 
 
 def circumstances():
-    """When and where is measured. Must be called before measuring, so that the load is not the measurement's own."""
+    """When and where the figures are measured. Called before measuring, so that the load is not the measurement's own."""
     info = pathlib.Path("/proc/cpuinfo").read_text()
     model = re.search(r"^model name\s*: (.*)$", info, re.MULTILINE)
     system = platform.freedesktop_os_release()

@@ -52,7 +52,7 @@ class Markers(unittest.TestCase):
             page.replaced(text, "one", "new")
         self.assertIn("\nnew\n", page.replaced(text, "two", "new"))
 
-    def test_figures_bring_no_markers(self):
+    def test_the_text_of_figures_may_hold_no_markers(self):
         with self.assertRaisesRegex(page.Wrong, "holds a marker"):
             page.replaced("<!-- measured: one -->\n<!-- end -->", "one", "<!-- end -->")
 
@@ -119,7 +119,7 @@ class Tables(unittest.TestCase):
         self.assertIn(f"Goals missed (bold): 1 of {goals}.", text(figures))
         self.assertIn("| **1.50** (0.90–12.3) |", text(figures))
 
-    def test_what_measures_a_large_recording_is_read(self):
+    def test_the_printed_figures_of_a_large_recording_are_read(self):
         large = program("large")
         printed = """64 threads, 10083848 slices, 1000000 samples, 192 waits; 90 MB on disk
 read: 2.33 s (2.30 s on a processor), 1148 MB
@@ -135,10 +135,10 @@ knee view: lanes drawn after 676 (579 to 698) ms (goal 1000); zooming 21.9 (21.2
                        "| **21.9 frames a second (21.2 to 52.4)** |", "| 7.9 s |"):
             self.assertIn(wanted, text)
         for line in printed.splitlines():
-            with self.subTest(line), self.assertRaisesRegex(page.Wrong, "nothing printed like"):
+            with self.subTest(line), self.assertRaisesRegex(page.Wrong, "no printed line matches"):
                 large.figures(printed.replace(line, ""), MADE)
 
-    def test_false_alarms_and_what_stays_unsure_are_told(self):
+    def test_false_alarms_and_unsure_causes_are_counted(self):
         sweep = lambda real, found, estimate, reason: {"real": real, "found": found, "estimate": estimate, "reason": reason}
         shared = [sweep(2.0, ["false-sharing"], 4.0, None), sweep(1.1, [], None, "within the noise"), sweep(3.0, [], None, "within the noise")]
         apart = [sweep(None, ["true-sharing"], None, None), sweep(None, [], None, None)]
@@ -147,28 +147,28 @@ knee view: lanes drawn after 676 (579 to 698) ms (goal 1000); zooming 21.9 (21.2
         text = self.tables.parts_of("sharing")["sharing"][1]({"made": MADE, "seed": 1, "threads": 2, "results": results})
         self.assertIn("| one | cc | false-sharing | 2.00 | 1 of 3 (2 unsure) | 2.00 (2.00 to 2.00) |", text)
         self.assertIn("| 1 repaired ones, table | the same | none |  | 2 false alarms in 4 |  |", text)
-        told = " ".join(text.split())
+        words = " ".join(text.split())
         self.assertIn("found in 1 of 2 sweeps where the slowdown was at least 1.2; false alarms in 2 of 4; the estimate off by 2.00 (median), "
-                      "within a factor of 1.5 in 0 of 1, at worst by 2.00.", told)
+                      "within a factor of 1.5 in 0 of 1, at worst by 2.00.", words)
 
     def test_a_server_is_right_by_cause_and_place(self):
         run = program("servers/run")
         shop = {"source": "shop.go", "expected": ["user-lock"], "places": ["reserve"]}
         lock = lambda *sites: {"id": "user-lock", "culprit": {"function": "Lock", "file": "mutex.go", "line": 9, "callers": list(sites)}}
         site = lambda function, line: {"function": function, "file": "src/shop.go", "line": line}
-        told = lambda kind, *causes, unsure=(): run.judged(
+        judged = lambda kind, *causes, unsure=(): run.judged(
             shop, kind, {("shop.go", 7)}, {"causes": list(causes), "unsure": [{"id": each} for each in unsure]}
         )
         only = lambda *ids: [{"id": each, "culprit": None} for each in ids]
         by_name, by_line, elsewhere = lock(site("main.(*shop).reserve", 4)), lock(site("main.func1", 7)), lock(site("main.reserved", 8))
-        self.assertEqual(told("guilty", by_name), (by_name, "main.(*shop).reserve (shop.go:4)", "right"))
-        self.assertEqual(told("guilty", *only("load", "cpu-pressure"), by_line), (by_line, "main.func1 (shop.go:7)", "right"))
-        self.assertEqual(told("guilty", elsewhere), (elsewhere, "Lock (mutex.go:9)", "**wrong** place"))
-        self.assertEqual(told("guilty", *only("load-limit"), by_name)[2], "**wrong**")
-        self.assertEqual(told("guilty", *only("none"), unsure=["user-lock"])[2], "open")
-        self.assertEqual(told("guilty", *only("none"))[2], "**wrong**")
-        self.assertEqual([told("clean", *only(*ids))[2] for ids in ([], ["none"], ["load-limit"], ["load", "cpu-pressure"])], ["right"] * 4)
-        self.assertEqual(told("clean", *only("load-limit"), by_name), (by_name, "Lock (mutex.go:9)", "**wrong**"))
+        self.assertEqual(judged("guilty", by_name), (by_name, "main.(*shop).reserve (shop.go:4)", "right"))
+        self.assertEqual(judged("guilty", *only("load", "cpu-pressure"), by_line), (by_line, "main.func1 (shop.go:7)", "right"))
+        self.assertEqual(judged("guilty", elsewhere), (elsewhere, "Lock (mutex.go:9)", "**wrong** place"))
+        self.assertEqual(judged("guilty", *only("load-limit"), by_name)[2], "**wrong**")
+        self.assertEqual(judged("guilty", *only("none"), unsure=["user-lock"])[2], "open")
+        self.assertEqual(judged("guilty", *only("none"))[2], "**wrong**")
+        self.assertEqual([judged("clean", *only(*ids))[2] for ids in ([], ["none"], ["load-limit"], ["load", "cpu-pressure"])], ["right"] * 4)
+        self.assertEqual(judged("clean", *only("load-limit"), by_name), (by_name, "Lock (mutex.go:9)", "**wrong**"))
 
     def test_the_problem_of_each_server_is_where_it_is_said_to_be(self):
         run = program("servers/run")
@@ -195,18 +195,18 @@ knee view: lanes drawn after 676 (579 to 698) ms (goal 1000); zooming 21.9 (21.2
         self.assertRegex(text, r"\| `knee diff` of the same says faster or slower \| 200 each \| – \| 5.0 → 5.0 \|")
         self.assertIn("finds 7 of 8 (8 before)", " ".join(text.split()))
         for gone in (lines[1], lines[-1]):
-            with self.subTest(gone), self.assertRaisesRegex(page.Wrong, "the test printed nothing of"):
+            with self.subTest(gone), self.assertRaisesRegex(page.Wrong, "the test printed no"):
                 intervals.figures("\n".join(line for line in lines if line != gone))
 
-    def test_bytes_of_a_thread(self):
+    def test_bytes_a_thread(self):
         parts, figures = self.changed("soak")
         figures["runs"][1].update(recording_mib=100, threads=2**20)
         self.assertIn("| 100 MiB, 100 bytes a thread |", parts["soak"][1](figures))
 
-    def test_fuzzers_that_printed_nothing_are_no_row(self):
+    def test_a_fuzzer_without_numbers_is_an_error(self):
         fuzz = program("fuzz")
         self.assertEqual(fuzz.targets("meta\t12\t3\tnothing\n"), [{"target": "meta", "inputs": 12, "edges": 3, "found": "nothing"}])
-        with self.assertRaisesRegex(page.Wrong, "no numbers of meta"):
+        with self.assertRaisesRegex(page.Wrong, "no numbers for meta"):
             fuzz.targets("meta\t?\t3\tnothing\n")
 
     def test_a_marker_that_nothing_measures_is_named(self):

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""How often knee finds what threads do to each other's memory, how often it cries wolf, and how good its estimates are.
+"""How often knee finds false sharing, true sharing and spin-waits, how often it raises false alarms, and how good its estimates are.
 
 Generates twenty-one programs with varied layouts, widths, compilers and optimisation levels. A program and its repaired
-layout are the two variants of one sweep, so that their timed runs, which nothing observes, take turns. The time of the
-one over that of the other is the real cost, and it is compared with what knee estimates from the one alone. Needs root,
-gcc, clang and rustc, and a quiet machine. Python's standard library only.
+version are the two variants of one sweep, so that their timed runs, which nothing observes, alternate. The ratio of their
+times is the real slowdown; it is compared with what knee estimates from the unrepaired program alone. Needs root, gcc,
+clang and rustc, and a quiet machine. Python's standard library only.
 
     bench/sharing/run.py --knee target/release/knee --repeats 5
 
@@ -55,7 +55,7 @@ def enough(binary, threads, goal):
 
 
 def sweep(knee, group, binaries, threads, steps, recording, runs):
-    """Makes a sweep with one variant per program of the group, in the same order."""
+    """Makes a sweep with one variant for each program of the group, in the same order."""
     shutil.rmtree(recording, ignore_errors=True)
     command = [knee, "sweep", "--quiet", "--runs", str(runs), "--warm-up", "0", "-o", recording]
     if len(group) == 1:
@@ -79,7 +79,7 @@ def run(command):
 
 
 def answers(knee, group, recording):
-    """What knee says of each program of the group."""
+    """knee's answer about each program of the group."""
     answer = json.loads(run([knee, "report", recording, "--format", "json"]))
     return answer["cases"] if len(group) > 1 else [answer]
 
@@ -163,7 +163,7 @@ def main():
 
 
 def groups(programs):
-    """Groups: a repaired program followed by the one that it repairs; all others alone."""
+    """Groups: a repaired program followed by the unrepaired one; all other programs alone."""
     by_name = {program.name: program for program in programs}
     for program in programs:
         partner = by_name.get(program.partner)
@@ -174,7 +174,7 @@ def groups(programs):
 
 
 def is_asked(row, one):
-    """Whether a sweep should find it: a waiting loop always, other causes if they cost enough."""
+    """Whether a sweep should find the cause: always a waiting loop, another cause if it costs enough."""
     return bool(row["expected"]) and (one["real"] is None or one["real"] >= SLOW)
 
 
@@ -186,20 +186,20 @@ def show(row):
     sweeps = row["sweeps"]
     real = [one["real"] for one in sweeps if one["real"]]
     off = [one["estimate"] / one["real"] for one in sweeps if one["estimate"] and one["real"]]
-    told = f"{sum(row['expected'] in one['found'] for one in sweeps)}/{len(sweeps)}"
+    shown = f"{sum(row['expected'] in one['found'] for one in sweeps)}/{len(sweeps)}"
     if not row["expected"]:
-        told = f"{sum(bool(one['found']) for one in sweeps)} false alarms"
+        shown = f"{sum(bool(one['found']) for one in sweeps)} false alarms"
     slow = f"{statistics.median(real):.2f}" if real else "    "
     estimate = f"{statistics.median(off):.2f} ({min(off):.2f} to {max(off):.2f})" if off else ""
-    print(f"{row['program']:22} {compiler(row):28} {row['expected'] or 'none':14} {slow}  {told} {estimate}", flush=True)
+    print(f"{row['program']:22} {compiler(row):28} {row['expected'] or 'none':14} {slow}  {shown} {estimate}", flush=True)
     reasons = {one["reason"] for one in sweeps if one["reason"]} if row["expected"] else set()
     for reason in sorted(reasons)[:2]:
         print(f"    unsure: {reason[:200]}")
 
 
 def totals(results):
-    """Sweeps with the cause found, and all that should find it; false alarms, and all sweeps that could give one; factors
-    between estimated and real slowdowns."""
+    """How many sweeps found the cause, and how many should have; false alarms, and how many sweeps could raise one; ratios of
+    estimated to real slowdowns."""
     asked = [(row, one) for row in results for one in row["sweeps"] if is_asked(row, one)]
     clean = [one for row in results if not row["expected"] for one in row["sweeps"]]
     found = sum(row["expected"] in one["found"] for row, one in asked)
@@ -226,8 +226,8 @@ def table(figures):
         real = [one["real"] for one in sweeps if one["real"]]
         off = [one["estimate"] / one["real"] for one in sweeps if one["estimate"] and one["real"]]
         unsure = sum(bool(one["reason"]) for one in sweeps)
-        told = f"{sum(row['expected'] in one['found'] for one in sweeps)} of {len(sweeps)}" + (f" ({unsure} unsure)" if unsure else "")
-        rows.append([row["program"], compiler(row), row["expected"], f"{statistics.median(real):.2f}" if real else "", told,
+        shown = f"{sum(row['expected'] in one['found'] for one in sweeps)} of {len(sweeps)}" + (f" ({unsure} unsure)" if unsure else "")
+        rows.append([row["program"], compiler(row), row["expected"], f"{statistics.median(real):.2f}" if real else "", shown,
                      f"{statistics.median(off):.2f} ({min(off):.2f} to {max(off):.2f})" if off else ""])
     found, asked, false, clean, off = totals(results)
     apart = [row["program"] for row in results if not row["expected"]]

@@ -1,4 +1,4 @@
-"""Programs that pretend to be knee and do one thing wrong, to show that each check of a trial can fail, and that an honest one passes.
+"""Programs that pretend to be knee. Each does one thing wrong, to show that each check of a trial can fail; an honest one passes.
 
 Imports only Python's standard library.
 """
@@ -8,7 +8,7 @@ import shutil
 import harm
 import targets
 
-# Just as much of knee as the checks see: it runs the program behind `--`, and writes a recording. $FAULT is what it does wrong.
+# As much of knee as the checks see: it runs the program after `--`, and writes a recording. $FAULT is what it does wrong.
 FAKE = r"""#!/bin/sh
 fault=FAULT
 out= pid= last=
@@ -56,7 +56,7 @@ if [ -z "$pid" ]; then
 fi
 exit 0
 """
-# What a fake does wrong, in which trial, and which check has to see it; None where nothing is wrong.
+# What a fake does wrong, in which trial, and the check that must find it; None where nothing is wrong.
 CASES = [
     ("honest", "record", "interrupts", None), ("honest", "attach", "interrupts", None),
     ("stray", "record", "interrupts", "strays"), ("leaves-file", "record", "interrupts", "left behind"),
@@ -72,7 +72,7 @@ CASES = [
 
 
 def surroundings_are_compared():
-    """Settings of the machine are not changed for a test: the comparison gets made-up ones."""
+    """Tests the comparison of settings with made-up ones, because a test should not change those of the machine."""
     before = harm.surroundings()
     after = copy.deepcopy(before)
     if harm.left(before, after):
@@ -85,7 +85,7 @@ def surroundings_are_compared():
 
 
 def journals_are_compared():
-    """A wrong sum, a failed call and a missing end are seen; a program that had not to end is no harm."""
+    """A wrong sum, a failed call and a missing end are found; a program that need not end is no harm."""
     sums = {"round": {"3": "aa"}, "end": "bb"}
     seen = lambda text, **more: bool(harm.of_journal(text, {**sums, **more}))
     wanted = [(seen("begin 1 2 0 0\nround 1 3 aa 0\nend 1 2 bb 0\n"), False), (seen("round 1 3 ab 0\n"), True), (seen("end 1 2 bc 0\n"), True),
@@ -111,6 +111,6 @@ def tested(place):
         good = wanted in seen if wanted else not seen
         print(f"{'ok' if good else 'FAILED':7} {fault:14} {kind:7} {seen or 'nothing found'}", flush=True)
         if not good:
-            failures.append(f"{fault}: {wanted or 'nothing'} was to be found")
-    print("\n".join(failures) or f"all {len(CASES)} trials and the comparisons are judged as they have to be")
+            failures.append(f"{fault}: expected to find {wanted or 'nothing'}")
+    print("\n".join(failures) or f"all {len(CASES)} trials and the comparisons are judged right")
     return 1 if failures else 0

@@ -1,4 +1,4 @@
-"""What a trial may leave behind, and what not. Each check returns its findings in words; none is good.
+"""The checks after a trial. Each returns its findings in words; an empty list is good.
 
 Imports only Python's standard library.
 """
@@ -12,10 +12,11 @@ import time
 
 from targets import FEW, STATUS
 
-# How long what knee started may outlive it, and how long a command may take at all, in seconds.
+# How long processes that knee started may outlive it, and how long a command may take, in seconds.
 AFTER, PATIENCE = 2, 60
-# The exit statuses of docs/commands.md and docs/reliability.md after each disturbance, and what stderr says with those but 0. A signal
-# that comes before knee listens ends it, one that comes after its end changes nothing. 127 is the loader without descriptors.
+# The exit statuses that docs/commands.md and docs/reliability.md allow after each disturbance, and what stderr must say with all but 0.
+# A signal that comes before knee handles signals ends it; one that comes after its end changes nothing. 127 comes from the dynamic
+# loader without descriptors.
 ENDS = {
     "SIGKILL": ({0, -9}, ""),
     "SIGTERM": ({0, 130, -15}, ""),
@@ -24,12 +25,12 @@ ENDS = {
     "descriptors": ({0, 1, 3, 127}, "Too many open files|shared librar|descriptor"),
     "interrupts": ({0}, ""),
 }
-# How an answer says that the recording is not whole.
+# Words by which an answer says that the recording is not complete.
 SAID = re.compile(r"unfinished|interrupted|stopped early|some runs are missing")
-# Settings of the kernel that an observer could want to change. The kernel itself lowers the greatest rate of samples.
+# Kernel settings that an observer might change. The highest sampling rate is left out: the kernel lowers it by itself.
 SETTINGS = ["perf_event_paranoid", "kptr_restrict", "bpf_stats_enabled", "unprivileged_bpf_disabled", "perf_event_mlock_kb", "yama/ptrace_scope",
             "randomize_va_space", "core_pattern", "sched_schedstats", "task_delayacct", "nmi_watchdog"]
-# What of a running program an observer must leave as it was.
+# The properties of a running program that an observer must not change.
 OWN = re.compile(r"^(?:Cpus_allowed|SigIgn|SigCgt|NoNewPrivs|Seccomp|TracerPid|Uid|CapEff):.*$", re.MULTILINE)
 
 
@@ -41,7 +42,7 @@ def read(path):
 
 
 def marked(mark):
-    """The living processes that a trial started, itself or by others: they have its mark in their environment."""
+    """The living processes that a trial started, directly or not: they have its mark in their environment."""
     wanted, found = f"KNEE_TRIAL={mark}".encode(), {}
     for entry in os.scandir("/proc"):
         if entry.name.isdigit():
@@ -53,7 +54,7 @@ def marked(mark):
 
 
 def remaining(mark, without, patience=AFTER):
-    """Those that still live after some time."""
+    """Those that still live after `patience` seconds."""
     until = time.monotonic() + patience
     while True:
         alive = {pid: words for pid, words in marked(mark).items() if pid not in without}
@@ -63,7 +64,7 @@ def remaining(mark, without, patience=AFTER):
 
 
 def surroundings():
-    """What outlives processes: pinned BPF objects, control groups, settings."""
+    """The state that outlives processes: pinned BPF objects, control groups, settings."""
     folders = lambda root: {os.path.join(at, name) for at, inside, files in os.walk(root) for name in [*inside, *files]}
     groups = {at for at, _, _ in os.walk("/sys/fs/cgroup")}
     return {"pinned": folders("/sys/fs/bpf"), "groups": groups, "settings": {name: read(f"/proc/sys/kernel/{name}") for name in SETTINGS},
@@ -84,20 +85,20 @@ def own_settings(pid):
 
 
 def of_attached(trial, settings, sums):
-    """Whether a program that ran before goes on as it was, and ends as it does by itself."""
+    """Checks that a program which ran before continues unchanged, and ends as it does without knee."""
     found, target = [], trial.target
     if target.poll() is not None:
         found.append(f"the program has ended with status {target.returncode}")
     else:
         if own_settings(target.pid) != settings:
             found.append("its limits, signals, rights or priority are changed")
-        # It makes three more rounds before it ends, so that ending shows that it goes on.
+        # It makes three more rounds before it ends, so its end shows that it still makes progress.
         (trial.place / "stop").touch()
         try:
             if target.wait(10) != STATUS:
                 found.append(f"the program ended with status {target.returncode}, not {STATUS}")
         except subprocess.TimeoutExpired:
-            found.append("the program stands still")
+            found.append("the program makes no progress")
     said = read(trial.place / "target.out")
     if said != "threads=2 failed=0\n":
         found.append(f"the program printed {said!r}")
@@ -105,7 +106,7 @@ def of_attached(trial, settings, sums):
 
 
 def of_journal(text, sums):
-    """Whether what programs computed is right, and whether those that have to end did."""
+    """Checks that programs computed the right sums, and that those that must end did."""
     lines = [line.split() for line in text.splitlines()]
     broken = [f"journal: {' '.join(line)}" for line in lines if len(line) != 5]
     lines = [line for line in lines if len(line) == 5]
@@ -123,12 +124,12 @@ def of_journal(text, sums):
 
 
 def of_started(trial, status, sums):
-    """Whether programs that knee started computed, printed and ended as they do by themselves."""
+    """Checks that programs which knee started computed, printed and ended as they do without knee."""
     few = trial.kind in ("sweep", "curve", "try")
     if trial.kind == "load":
         errors = [path.name for path in trial.out.glob("output/*.load.out") if "Socket errors" in read(path)]
         return [f"the load had errors: {name}" for name in errors] if status == 0 else []
-    # Signals may end the program; a disk or descriptors that knee lacks are nothing of `record`'s program.
+    # Signals may end the program, but knee's lack of a disk or of descriptors must not affect the program of `record`.
     alone = trial.kind == "record" and trial.how in ("disk", "descriptors")
     found = of_journal(read(trial.journal), {**sums, "end": sums[FEW if few else trial.rounds], "must end": status == 0 or alone})
     wanted = sums[FEW if few else trial.rounds]
@@ -145,7 +146,7 @@ def of_started(trial, status, sums):
 
 
 def of_recording(trial, knee_status):
-    """What `knee report` does with the recording, and what is wrong with that."""
+    """The state of the recording (finished, unfinished, refused or none), and what is wrong with how `knee report` handles it."""
     if not trial.out.exists():
         return "none", ["knee answered, and there is no recording"] if knee_status == 0 else []
     words = [str(trial.knee), "report", str(trial.out)]
@@ -169,7 +170,7 @@ def of_recording(trial, knee_status):
 
 
 def of_end(trial, status, stderr):
-    """Whether knee ended as it is documented."""
+    """Checks that knee ended as documented."""
     allowed, reason = ENDS[trial.how]
     found = ["knee panicked"] if "panicked at" in stderr else []
     if status is None:
@@ -182,7 +183,7 @@ def of_end(trial, status, stderr):
 
 
 def judged(trial, sums):
-    """Makes one trial and returns what was found, as it is kept."""
+    """Makes one trial and returns its entry in the state file."""
     found = {"harmed": [], "recording wrong": [], "strays": [], "left behind": [], "ended wrong": []}
     before, begin = surroundings(), time.monotonic()
     with trial.prepared():
@@ -200,7 +201,7 @@ def judged(trial, sums):
                 knee.wait()
         without = {trial.target.pid} if trial.target else set()
         alive = remaining(trial.mark, without, AFTER)
-        # A program in its user's terminal is not ended with a knee that is killed: it is no stray, and counted by itself.
+        # A killed knee does not end the program in its user's terminal: that is no stray, and is counted separately.
         goes_on = trial.kind == "record" and trial.how == "SIGKILL" and status == -9 and bool(alive)
         if alive and not goes_on:
             found["strays"] += [f"alive {AFTER} s later: {words}" for words in alive.values()]

@@ -1,11 +1,11 @@
-/* A program that can tell whether it was disturbed: what it prints and how it ends is the same in each run.
+/* A program whose output and exit status are the same in each run, unless something disturbed it.
  *
  *   target THREADS ROUNDS STATUS          does so many rounds, and ends with the status
- *   target THREADS until FILE STATUS      goes on until the file is there, and three rounds more
+ *   target THREADS until FILE STATUS      continues until the file exists, and for three rounds more
  *
  * In each round every thread computes, sleeps, and sends a byte through a pipe under a mutex. Calls that fail are counted:
- * an observer must not interrupt them. It appends to the file KNEE_TRIAL_JOURNAL when it begins, after each round of
- * `until`, and when it ends; each line is one write, so that it is there whole or not at all. */
+ * an observer must not interrupt them. It appends a line to the file KNEE_TRIAL_JOURNAL when it begins, after each round of
+ * `until`, and when it ends; each line is one write, so that it is never written in part. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
@@ -34,7 +34,7 @@ static unsigned long computed(unsigned long seed)
 	return x;
 }
 
-/* Takes rounds until none is left. Which thread does which does not change the sum. */
+/* Takes rounds until none is left. The sum does not depend on which thread does which round. */
 static void *work(void *unused)
 {
 	(void)unused;

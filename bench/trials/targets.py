@@ -1,6 +1,6 @@
-"""What is disturbed, and how: the commands of knee that trials run, and the disturbances at an instant of their course.
+"""What is disturbed, and how: knee's commands that trials run, and the disturbances at an instant while they run.
 
-Imports only Python's standard library. Processes get signals by their own number alone, or that of a group that a trial made.
+Imports only Python's standard library. Signals go only to a process by its own pid, or to a process group that a trial made.
 """
 import contextlib
 import os
@@ -14,12 +14,12 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-# Rounds of the target: some 0.05 s in a sweep, 0.2 s alone, and longer than knee's patience with a program that is to end (3 s).
+# Rounds of the target: some 0.05 s in a sweep, 0.2 s alone, and longer than knee waits for a program that it has asked to end (3 s).
 FEW, SOME, MANY = 60, 300, 20_000
-# The status that an observed target ends with. In sweeps it has to be 0.
+# The exit status of an observed target. In sweeps it must be 0.
 STATUS = 7
 SWEEP = ["-q", "--no-wait", "--warm-up", "0"]
-# Each kind with how often it is drawn. An observed sweep takes several times as long as the others.
+# The weight with which each kind is drawn. An observed sweep takes several times as long as the others.
 KINDS = {"sweep": 1, "curve": 2, "record": 2, "attach": 2, "load": 2, "try": 2}
 NAMES = {
     "sweep": "`knee sweep`",
@@ -32,7 +32,7 @@ NAMES = {
 SIGNALS = {"SIGKILL": signal.SIGKILL, "SIGTERM": signal.SIGTERM, "SIGINT": signal.SIGINT}
 HOW = [*SIGNALS, "disk", "descriptors", "interrupts"]
 HOW_NAMES = {**{name: name for name in SIGNALS}, "disk": "full disk", "descriptors": "no descriptors", "interrupts": "interrupted calls"}
-# None of them asks a process for anything. A stop and a continuation interrupt calls that wait; the others must not.
+# Signals that a process ignores by default. A stop and a continuation interrupt blocking calls; the others must not.
 BURST = [signal.SIGWINCH, signal.SIGCHLD, signal.SIGUSR1, signal.SIGURG, signal.SIGSTOP, signal.SIGCONT]
 
 
@@ -49,7 +49,7 @@ def journal_of(text):
 
 
 def expected(place):
-    """What the target computes when nothing observes it: its sum by the count of rounds, and those of the rounds without an end."""
+    """What the target computes unobserved: its sums by number of rounds, and the sum of each round in `until` mode."""
     found = {}
     for rounds in (FEW, SOME, MANY):
         done = subprocess.run([place / "target", "2", str(rounds), "0"], capture_output=True, text=True, check=True)
@@ -57,7 +57,7 @@ def expected(place):
     notes, stop = place / "first", place / "first-stop"
     env = {**os.environ, "KNEE_TRIAL_JOURNAL": str(notes)}
     with subprocess.Popen([place / "target", "1", "until", stop, "0"], env=env, stdout=subprocess.DEVNULL) as target:
-        # Sixteen kinds of rounds follow each other.
+        # There are sixteen kinds of rounds, which repeat.
         while len({line[2] for line in journal_of(notes.read_text()) if line[0] == "round"} if notes.exists() else ()) < 16:
             time.sleep(0.01)
         stop.touch()
@@ -67,7 +67,7 @@ def expected(place):
 
 
 class Trial:
-    """One trial: its own folder, and what was drawn for it. The same seed and number draw the same."""
+    """One trial: its folder, and its random choices, which seed and number determine."""
 
     def __init__(self, number, seed, spans, knee, place, only=(None, None)):
         draw = random.Random(f"{seed}-{number}")
@@ -75,11 +75,11 @@ class Trial:
         how = draw.choice(HOW)
         self.kind, self.how = only[0] or kind, only[1] or how
         self.number, self.knee, self.place, self.built = number, knee, place / str(number), place
-        # A tenth more than the undisturbed run takes, so that some come just behind its end.
+        # Up to a tenth more than the undisturbed time, so that some disturbances come just after the end.
         self.at = draw.uniform(0, 1.1) * spans.get(self.kind, 0)
-        # Of a terminal's Ctrl-C the program hears, too.
+        # Ctrl-C in a terminal reaches the program as well.
         self.group = self.how == "SIGINT" and draw.random() < 0.5
-        # One in six outlives knee's patience; only a signal makes that a difference.
+        # One in six runs longer than knee waits; that matters only after a signal.
         self.rounds = MANY if self.kind == "record" and self.how in SIGNALS and draw.random() < 1 / 6 else SOME
         self.from_start = self.how in ("disk", "descriptors") and draw.random() < 0.5
         self.kilobytes = int(2 ** draw.uniform(4, 9)) // 4 * 4
@@ -105,12 +105,12 @@ class Trial:
         }[self.kind]]
 
     def environment(self):
-        # As root of its own: sudo's variables would make knee run the target as a user who cannot enter the trial's folder.
+        # Without sudo's variables, which would make knee run the target as a user who cannot enter the trial's folder.
         kept = {name: value for name, value in os.environ.items() if not name.startswith("SUDO_")}
         return {**kept, "KNEE_TRIAL": self.mark, "KNEE_TRIAL_JOURNAL": str(self.journal), "TMPDIR": str(self.temporary)}
 
     def detail(self):
-        """What was drawn, in words."""
+        """The random choices, in words."""
         more = {
             "disk": f"{self.kilobytes} KiB from the start" if self.from_start else "filled",
             "descriptors": f"{self.descriptors} " + ("from the start" if self.from_start else "from then on"),
@@ -120,7 +120,7 @@ class Trial:
 
     @contextlib.contextmanager
     def prepared(self):
-        """The folder, the small disk, and the target that runs already."""
+        """Makes the folder, the small disk, and the target to attach to, for a `with` block."""
         self.place.mkdir()
         self.temporary.mkdir()
         if self.how == "disk":
@@ -140,12 +140,12 @@ class Trial:
                 self.target.kill()
                 self.target.wait()
             if self.how == "disk":
-                # Lazily, where something that a trial left behind still has a file open there.
+                # Lazily, if a process that a trial left behind still has a file open there.
                 if subprocess.run(["umount", self.folder], stderr=subprocess.DEVNULL).returncode:
                     subprocess.run(["umount", "-l", self.folder], check=True)
 
     def start(self):
-        """knee in a group of its own."""
+        """Starts knee in a process group of its own."""
         before = []
         if self.how == "interrupts":
             before.append("trap '' USR1")
@@ -157,7 +157,7 @@ class Trial:
                                     stdout=out, stderr=err, start_new_session=True)
 
     def disturb(self, knee):
-        """Does what was drawn, at its instant. Everything may have ended before."""
+        """Disturbs knee at the chosen instant. It may have ended before."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             if not self.from_start:
                 knee.wait(self.at)
@@ -172,13 +172,13 @@ class Trial:
                 self.burst(knee)
 
     def fill(self):
-        """Takes all that is left of the disk."""
+        """Fills the rest of the disk."""
         with open(self.folder / "filler", "wb", buffering=0) as filler, contextlib.suppress(OSError):
             while True:
                 filler.write(bytes(4096))
 
     def burst(self, knee):
-        """A thousand signals or so, as fast as they can be sent; the last lets it go on."""
+        """Sends about a thousand signals as fast as possible; the last one continues a stopped process."""
         for turn in range(200):
             for number in BURST:
                 if knee.poll() is not None:
