@@ -1,5 +1,5 @@
-# What the programs behind `./dev` share: messages, and installing what a task needs and the machine lacks, each package announced
-# with its reason. Sourced; stands in the workspace's root afterwards.
+# Shared by the programs behind `./dev`: messages, and installing packages that a task needs and the machine lacks, each announced with
+# its reason. Sourced; changes to the workspace's root.
 # shellcheck shell=bash
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -51,17 +51,17 @@ build() {
     make -s -C lab
 }
 
-# static_knee ARCHITECTURE: builds knee as a static program, whose path is then in `knee`. Fails, having said why, where Rust's standard
-# library for it cannot be had.
+# static_knee ARCHITECTURE: builds knee as a static program, whose path is then in `knee`. Fails with a message where Rust's standard
+# library for the architecture cannot be installed.
 static_knee() {
     local target=$1-unknown-linux-musl
     if [ ! -d "$(rustc --print sysroot)/lib/rustlib/$target" ]; then
-        say "installing Rust's standard library for $target: it brings musl, and no part of knee is C"
+        say "installing Rust's standard library for $target, which includes musl"
         rustup target add "$target" || { say "Rust's standard library for $target is not installed, and cannot be"; return 1; }
     fi
     if [ "$1" != "$(uname -m)" ]; then
         need "$1-linux-gnu-gcc" "gcc-${1//_/-}-linux-gnu" "compiles for $1 the libraries that trials load into programs"
-        # Rust's own linker makes a static program: nothing of the other architecture is needed for it.
+        # Rust's own linker makes a static program without any tool of the other architecture.
         local settings
         settings=CARGO_TARGET_$(tr a-z- A-Z_ <<<"$target")
         export "${settings}_LINKER=rust-lld" "${settings}_RUSTFLAGS=-C link-self-contained=yes"
@@ -71,7 +71,7 @@ static_knee() {
     knee=${CARGO_TARGET_DIR:-target}/$target/release/knee
 }
 
-# need_emulator ARCHITECTURE: what runs its programs is then in `emulator`; nothing for those of this machine.
+# need_emulator ARCHITECTURE: puts the command that runs its programs into `emulator`; an empty one for this machine's architecture.
 need_emulator() {
     emulator=()
     [ "$1" != "$(uname -m)" ] || return 0
@@ -79,7 +79,7 @@ need_emulator() {
     emulator=("qemu-$1-static")
 }
 
-# Compiles knee, its tests and its examples as the tests want them: one choice of features, so that everything is compiled once.
+# Compiles knee, its tests and its examples with the same features as the tests, so that everything is compiled once.
 all_tests() {
     cargo test --workspace --locked --no-run "$@"
 }

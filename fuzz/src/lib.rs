@@ -1,8 +1,8 @@
-//! What is fuzzed: one function for each kind of hostile bytes. Each may refuse its input; none may panic, hang or fill
-//! the memory. The same functions run under libFuzzer (`fuzz_targets/`) and over the kept inputs (`tests/replay.rs`).
+//! The fuzz targets: one function for each kind of hostile bytes. Each may refuse its input; none may panic, hang or exhaust
+//! memory. The same functions run under libFuzzer (`fuzz_targets/`) and over the kept inputs (`tests/replay.rs`).
 
-// The binary has no library: its rooms that read sweep files are compiled in here, by the names that they know each
-// other by.
+// The binary has no library, so its modules that read sweep files are compiled in here, under the names that they use for
+// each other.
 #[allow(dead_code)]
 #[path = "../../crates/knee/src/failure.rs"]
 mod failure;
@@ -26,7 +26,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// Names of the functions here, which are those of the folders under `corpus/`.
+/// The functions here by name; the folders under `corpus/` have the same names.
 pub const TARGETS: [(&str, fn(&[u8])); 9] = [
     ("recording", recording),
     ("meta", meta),
@@ -39,7 +39,7 @@ pub const TARGETS: [(&str, fn(&[u8])); 9] = [
     ("perf_script", perf_script),
 ];
 
-/// A folder of this process in memory, where there is one.
+/// This process's folder for inputs: in memory, if the machine has a file system there.
 fn folder() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
@@ -96,7 +96,7 @@ pub fn maps(bytes: &[u8]) {
     }
 }
 
-/// Where a module's input lies, until the next one.
+/// Writes a module to its file, which the next one replaces.
 fn module_file(bytes: &[u8]) -> PathBuf {
     let path = folder().join("module");
     fs::write(&path, bytes).expect("room for the module");
@@ -140,7 +140,7 @@ pub fn unwind(bytes: &[u8]) {
     };
     let mut unwinder = Unwinder::new(&ModuleCache::new());
     unwinder.set_mappings(&[mapping], None);
-    // Inside the file, or anything.
+    // Half the time inside the file, otherwise anywhere.
     let ip = if number(0) % 2 == 0 { AT + number(0) % (1 << 20) } else { number(0) };
     let registers = UserRegisters { ip, sp: number(1), bp: number(2), lr: number(3) };
     let mut frames = Vec::new();
@@ -175,7 +175,7 @@ pub fn sweep_file(bytes: &[u8]) {
     }
 }
 
-/// What `perf script` prints, as a recording and as the answer of it.
+/// The output of `perf script`: imported as a recording, then analysed and rendered.
 pub fn perf_script(bytes: &[u8]) {
     let source = import::Source { name: "input".to_owned(), threads: 0, text: Box::new(bytes) };
     match import::import(vec![source], "0.0.0", 0) {

@@ -1,4 +1,4 @@
-//! Every kept input, without an engine: what was found once is not to come back.
+//! Runs every kept input without an engine: a fault that was found once must not come back.
 
 use std::fs;
 use std::path::Path;

@@ -1,6 +1,6 @@
-"""Checks what the virtual machine of tests/boot/run sent: which steps ended how, and what the recordings hold.
+"""Checks what the virtual machine of tests/boot/run sent: the exit statuses of its steps, and the contents of the recordings.
 
-usage: check.py FOLDER   (needs the package duckdb; knee has read every recording in the machine, this reads them outside)
+usage: check.py FOLDER   (needs the package duckdb, with which it reads the recordings)
 """
 import json
 import pathlib
@@ -41,20 +41,20 @@ for name, status in steps.items():
     last = (folder / f"{name}.err").read_text().strip().splitlines()[-1:]
     check(status == 0, f"{name}: exit status {status} {'' if status == 0 else last}")
     if status != 0:
-        # What a test harness says of its failures is on its standard output.
+        # A test harness prints its failures to standard output.
         said = (folder / f"{name}.out").read_text().strip().splitlines()
         print("\n".join(f"        | {line}" for line in said[-60:]))
 
 
 def capability(report, what):
     found = [c for c in json.loads((folder / report).read_text()) if c["what"] == what]
-    return found[0] if found else {"available": None, "why": "not told"}
+    return found[0] if found else {"available": None, "why": "not in the report"}
 
 
 bpf = capability("doctor.out", "kernel observation (eBPF)")
 check(bpf["available"] is observed, f"root, eBPF: {bpf['why']}")
-told = capability("doctor.out", "waits for kernel locks")
-check(told["available"] is locks, f"root, kernel locks: {told['why']}")
+kernel_locks = capability("doctor.out", "waits for kernel locks")
+check(kernel_locks["available"] is locks, f"root, kernel locks: {kernel_locks['why']}")
 denied = capability("plain-doctor.out", "kernel observation (eBPF)")
 check(denied["available"] is False, f"without rights, eBPF: {denied['why']}")
 check(bool(denied.get("unlock")), f"without rights, what unlocks it: {denied.get('unlock')}")
@@ -73,7 +73,7 @@ for name in ("birthday", "clean", "pagesum") if observed else ():
     recording = f"{name}.rec"
     try:
         counts = {wanted: seen for _, wanted, seen in rows(recording, THREADS)}
-        # One thread runs in the main thread where a program wants one; else the main thread waits for the others.
+        # With one thread a program may work in its main thread; otherwise the main thread waits for the others.
         check(set(counts) == {1, 8}, f"{name}: observed runs with 1 and 8 threads: {counts}")
         check(all(wanted <= seen <= wanted + 1 for wanted, seen in counts.items()), f"{name}: all threads are seen")
         check(rows(recording, SUMS)[0][0] == 0, f"{name}: the four times of each thread sum to its life")
@@ -96,7 +96,7 @@ if observed:
     check(waits > 0, f"birthday: futex waits under a function named random: {waits} places")
 if locks:
     what = rows("pagesum.rec", "select * from kernel_locks limit 1")
-    check(bool(what), "pagesum: kernel locks are told")
+    check(bool(what), "pagesum: kernel locks are named")
 meta = json.loads((folder / "plain" / "rec" / "meta.json").read_text())
 check(meta["completion"] == "finished", f"without rights: the recording is {meta['completion']}")
 sys.exit(failures > 0)

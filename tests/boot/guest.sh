@@ -1,5 +1,5 @@
-# What the first processes of the virtual machines share. Sourced by them before anything else. Lines that begin with `boot:` are
-# progress for tests/boot/machine.sh.
+# Shared by the first processes of the virtual machines, which source it before anything else. tests/boot/machine.sh follows their
+# progress by the lines that begin with `boot:`.
 # shellcheck shell=sh
 /bin/busybox mkdir -p /proc /sys /dev /tmp /out
 /bin/busybox --install -s /bin
@@ -11,8 +11,8 @@ mount -t tracefs trace /sys/kernel/tracing
 mount -t cgroup2 cgroup /sys/fs/cgroup
 mount -t tmpfs -o mode=1777 tmp /tmp
 ip link set lo up
-# The sender knows whether processors are emulated: then a sample takes a millisecond, and the usual 997 a second would
-# leave no time for anything else. The kernel itself lowers this limit where samples take long.
+# The kernel's command line has a sampling rate where processors are emulated: a sample then takes a millisecond, and the usual
+# 997 a second would leave no time for anything else. The kernel lowers the same limit by itself where samples take long.
 rate=$(sed -n 's/.*boot_rate=\([0-9]*\).*/\1/p' /proc/cmdline)
 [ -z "$rate" ] || echo "$rate" >/proc/sys/kernel/perf_event_max_sample_rate
 uname -r >/out/kernel
@@ -28,7 +28,7 @@ step() {
     echo "boot: $name: exit status $status"
 }
 
-# send DEVICE: sends what the steps left, and switches the machine off.
+# send DEVICE: sends the results of the steps, and switches the machine off.
 send() {
     dmesg >/out/dmesg
     stty raw -F "$1"

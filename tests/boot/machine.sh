@@ -1,11 +1,11 @@
-# What the virtual machines of `./dev boot` and `./dev boot arm64` share: fetching a package, packing the files, waiting for the
-# machine's words, and taking what it sends. Sourced; `work` is where their files are, `memory` what each machine has.
+# Shared by `./dev boot` and `./dev boot arm64`: fetching a package, packing the files, waiting for lines on the machine's console,
+# and receiving what it sends. Sourced; `work` is the folder for the files, `memory` the size of the machine's memory.
 # shellcheck shell=bash
 
 say() { printf '\033[1m==> %s\033[0m\n' "$*" >&2; }
 fail() { printf 'boot: %s\n' "$*" >&2; exit 1; }
 
-# fetch_package NAME FILE [OPTION...]: the file of a package, from the mirrors that apt knows, or that the options tell it.
+# fetch_package NAME FILE [OPTION...]: downloads a package to FILE, from the mirrors that apt is configured for or that the options name.
 fetch_package() {
     local name=$1 file=$2
     shift 2
@@ -24,7 +24,7 @@ unpack_kernel() {
     [ -n "$vmlinuz" ] || fail "the package holds no kernel"
 }
 
-# begin_root: a root without programs, in `root`.
+# begin_root: makes a root folder without programs, in `root`.
 begin_root() {
     root=$work/root
     rm -rf "$root"
@@ -35,7 +35,7 @@ begin_root() {
 }
 pack_root() { (cd "$root" && find . | cpio -o -H newc --quiet) >"$work/initramfs"; }
 
-# start_machine QEMU OPTION...: its console goes to a file; the options say what goes where.
+# start_machine QEMU OPTION...: starts the machine with its console in a file.
 start_machine() {
     rm -f "$work/console" "$work/sent"
     touch "$work/console"

@@ -1,4 +1,4 @@
-// What the browser's tests share: the pages, the browser, and what must hold of every page.
+// Shared by the browser tests: the pages, the browser, and the checks that every page must pass.
 //
 // KNEE_PAGES is the folder of the pages, KNEE_PICTURES the one for the pictures, KNEE_MODULES where playwright-core is,
 // KNEE_CHROMIUM the browser, KNEE_BINARY knee: see `./dev browser`.
@@ -29,7 +29,7 @@ before(async () => {
 });
 after(() => browser?.close());
 
-/** Opens a page, as a file from disk unless an address is given; whatever it complains of or asks elsewhere for is told. */
+/** Opens a page, as a file from disk unless an address is given. `complaints` gets its errors and any request to elsewhere. */
 export async function open(name, options = {}, address = `file://${pages.get(name)}`) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
   const page = await context.newPage();
@@ -41,7 +41,7 @@ export async function open(name, options = {}, address = `file://${pages.get(nam
     void dialog.dismiss();
   });
   page.on("request", (request) => {
-    // A file asks for nothing but itself; a served page asks its server.
+    // A file may request only itself; a served page only its server.
     const own = address.startsWith("file:") ? request.url() === address : request.url().startsWith(address);
     if (!own) complaints.push(`request: ${request.url().slice(0, 100)}`);
   });
@@ -50,10 +50,10 @@ export async function open(name, options = {}, address = `file://${pages.get(nam
   return { page, complaints, close: () => context.close() };
 }
 
-/** Two frames: what is drawn at the next one is there. */
+/** Waits for two frames: whatever is drawn in the next one is then visible. */
 export const frames = (page) => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
 
-/** What is wrong with the texts of the drawings: they leave their drawing, or cover each other. */
+/** Faults in the texts of the drawings: texts that leave their drawing, or cover each other. */
 export const labels = (page) => page.evaluate(() => {
   const wrong = [];
   for (const drawing of document.querySelectorAll("svg.chart")) {
@@ -90,7 +90,7 @@ export async function settled(page) {
   });
 }
 
-/** Texts that can hardly be read on what is behind them: WCAG 2.2, 1.4.3. */
+/** Texts with too little contrast to their background: WCAG 2.2, 1.4.3. */
 export const pale = (page) => page.evaluate(() => {
   const parts = (colour) => (colour.match(/[\d.]+/g) ?? []).map(Number);
   const bright = ([r, g, b]) => {
@@ -113,7 +113,7 @@ export const pale = (page) => page.evaluate(() => {
     if (!element || !words || ["SCRIPT", "STYLE", "TITLE", "title"].includes(element.tagName) || !element.checkVisibility()) continue;
     const style = getComputedStyle(element);
     const text = element.tagName === "text";
-    // What is written on a piece of a drawing stands right behind it.
+    // The text on a piece of a drawing follows that piece in the document.
     const piece = element.matches(".share:not(.on-hatch), .field-text") ? element.previousElementSibling : null;
     const [r, g, b] = parts(text ? style.fill : style.color);
     const behind = piece ? parts(getComputedStyle(piece).fill) : ground(element);
@@ -143,7 +143,7 @@ export const broken = (page) => page.evaluate(() => {
   return wrong;
 });
 
-/** What lies beyond the right edge and cannot be scrolled to, and tables of cards that would have to be scrolled. */
+/** Elements beyond the right edge that cannot be scrolled to, and tables of cards that would have to be scrolled. */
 export const beyond = (page) => page.evaluate(() => {
   const wrong = [];
   const edge = document.documentElement.clientWidth;

@@ -1,5 +1,5 @@
 // What the pages of the kept recordings (fixtures/) must show: the pictures by which the published cases were solved. Lanes
-// are judged by the data that the page draws, and by what it says of them in words.
+// are checked by the data that the page draws, and by the words that it shows about them.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { frames, open, picture } from "./harness.mjs";
@@ -7,12 +7,12 @@ import { everyInstant, inside, lanesOf } from "./lanes.mjs";
 
 const running = (span) => span.runs;
 
-/** The program's own tasks of one name, a list a lane. */
+/** The program's own tasks of one name, as a list for each lane. */
 const tasksOf = ({ lanes, tasks }, name) => lanes.map((_, lane) => tasks.filter((task) => task.lane === lane && task.name === name));
 
 /**
- * Of the time in which at least two threads are at a task of this name: the share in which two of them run, and that in
- * which one waits inside the kernel.
+ * `all`: the share of the run in which at least two threads do a task of this name. Of that time, `run` is the share in
+ * which two of them run, and `wait` the share in which one waits inside the kernel.
  */
 function together(run, name) {
   const during = tasksOf(run, name).map((tasks, lane) => inside(run.lanes[lane].spans, tasks));
@@ -34,7 +34,7 @@ function mapping({ lanes, tasks }) {
   return { calling: calling.length, waited: waits.reduce((sum, span) => sum + span.end - span.start, 0) / 1e9 };
 }
 
-/** Drags over a stretch of the whole run, and gives what the page then says of it. */
+/** Selects a stretch of the whole run by dragging, and returns the panel about it. */
 async function select(page, run, from, to) {
   const canvas = page.locator(".lanes .body canvas");
   await canvas.scrollIntoViewIfNeeded();
@@ -42,7 +42,7 @@ async function select(page, run, from, to) {
   await page.keyboard.press("0");
   await frames(page);
   const box = await canvas.boundingBox();
-  // Beside the lanes are their names: see lanes.js.
+  // The lanes' names take 150 pixels beside them: see lanes.js.
   const [names, plot] = [150, box.width - 154];
   const x = (time) => box.x + names + (time / run.length) * plot;
   await page.mouse.move(x(from), box.y + 60);
@@ -54,17 +54,17 @@ async function select(page, run, from, to) {
   return range;
 }
 
-// With more threads than processors, because with as many those who wait for the lock spin inside the kernel for most of the
-// time, and a thread that spins is on a processor.
+// With more threads than processors: with only as many, threads that wait for the lock mostly spin inside the kernel, and a
+// spinning thread is on a processor.
 test("the lanes of pagesum: threads map side by side and unmap one at a time", async () => {
   const { page, complaints, close } = await open("pagesum");
   const run = await lanesOf(page, 4);
   const [map, unmap] = [together(run, "map and sum"), together(run, "unmap")];
-  const told = JSON.stringify({ map, unmap });
-  assert.ok(unmap.all > 0.2, `threads unmap at the same time: ${told}`);
-  assert.ok(unmap.run < 0.1, `nearly always at most one of them runs: ${told}`);
-  assert.ok(unmap.wait > 0.75, `meanwhile others wait inside the kernel: ${told}`);
-  assert.ok(map.run > 3 * unmap.run, `that is not for want of processors: ${told}`);
+  const shares = JSON.stringify({ map, unmap });
+  assert.ok(unmap.all > 0.2, `threads unmap at the same time: ${shares}`);
+  assert.ok(unmap.run < 0.1, `nearly always at most one of them runs: ${shares}`);
+  assert.ok(unmap.wait > 0.75, `meanwhile others wait inside the kernel: ${shares}`);
+  assert.ok(map.run > 3 * unmap.run, `the reason is no lack of processors: ${shares}`);
   assert.equal(mapping(run).calling, 4);
   // In words: the longest stretch in which a thread unmaps.
   const [longest] = tasksOf(run, "unmap").flat().sort((a, b) => b.end - b.start - (a.end - a.start));

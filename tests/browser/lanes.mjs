@@ -1,5 +1,4 @@
-// The lanes that a page carries, read as crates/report/src/html/pack.rs writes them: what is asserted of lanes is asserted
-// of the data that the page draws.
+// Reads the lanes from a page, as crates/report/src/html/pack.rs writes them, so that tests check the data that the page draws.
 import { inflateRawSync } from "node:zlib";
 
 /** Numbers in groups of seven bits, the lowest first (LEB128). */
@@ -16,14 +15,14 @@ function* numbers(bytes) {
 }
 
 /**
- * The observed run with so many threads: its lanes, each span with begin, end, class, whether the thread runs, label and whether it is summed up,
- * and the program's tasks.
+ * The observed run with this thread count: its lanes and the program's tasks. Each span has start and end in nanoseconds,
+ * class, whether the thread runs, label, and whether it sums up several.
  */
 export async function lanesOf(page, threads) {
   const index = JSON.parse(await page.locator("#index").textContent());
   const run = index.runs.find((run) => run.threads === threads);
   const level = run.levels.at(-1);
-  if (level.count !== 0) throw new Error(`the page of ${threads} threads carries no span as it was recorded`);
+  if (level.count !== 0) throw new Error(`the page of ${threads} threads has no spans in full detail`);
   const bytes = inflateRawSync(Buffer.from(await page.locator(`[id="${level.id}"]`).textContent(), "base64"));
   const next = numbers(bytes);
   const number = () => next.next().value;
@@ -44,8 +43,8 @@ export async function lanesOf(page, threads) {
 }
 
 /**
- * Calls `see(nanoseconds, states)` for every stretch in which no lane changes: `states` has one entry a lane that the
- * stretches `of` (lane → stretches, ascending) cover then.
+ * Calls `see(nanoseconds, states)` for every stretch in which no lane changes. `states` has an entry for each lane that
+ * the stretches `of` (lane → stretches, ascending) cover then.
  */
 export function everyInstant(of, see) {
   const edges = [...new Set(of.flat().flatMap((s) => [s.start, s.end]))].sort((a, b) => a - b);
@@ -62,7 +61,7 @@ export function everyInstant(of, see) {
   }
 }
 
-/** The parts of stretches that lie in others; both ascending and apart. */
+/** The parts of `stretches` that lie in `others`; both ascending, without overlaps. */
 export function inside(stretches, others) {
   const parts = [];
   let first = 0;

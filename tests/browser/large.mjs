@@ -12,7 +12,7 @@ const ROUNDS = 5;
 
 const median = (values) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)];
 
-/** Zooms in and out again around the middle of the lanes, a step a frame, and gives the times between frames. */
+/** Zooms in and out again around the middle of the lanes, a step a frame, and returns the times between frames. */
 function zoom() {
   const canvas = [...document.querySelectorAll(".lanes canvas")].at(-1);
   const box = canvas.getBoundingClientRect();

@@ -1,4 +1,4 @@
-// Every page in a real browser, at two widths, light, dark and on paper, and what one does with it; `./dev browser` runs it.
+// Every page in a real browser, at two widths, light, dark and on paper, and its controls; `./dev browser` runs it.
 // What the pages of the kept recordings must show is in kept.mjs.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -18,9 +18,9 @@ for (const name of pages.keys()) {
       await settled(page);
       const wide = await page.evaluate(() => document.documentElement.scrollWidth);
       assert.ok(wide <= width, `the page is ${wide} pixels wide`);
-      // A picture of a section as high as the window would lose what the padding takes.
+      // A picture of a section as high as the window would lose as much as the padding takes.
       await page.evaluate(() => (document.documentElement.style.scrollPaddingTop = "0"));
-      // The contents follow, and would lie over the picture.
+      // The table of contents follows the scrolling, and would lie over the picture.
       await page.evaluate(() => document.querySelector("nav")?.style.setProperty("position", "static"));
       for (const section of await page.locator("section").all()) {
         const id = await section.getAttribute("id");
@@ -47,7 +47,7 @@ test("without scripts the answer, the tables and the still lanes are there", asy
   await close();
 });
 
-test("nothing of a hostile recording runs or leaves its place", async () => {
+test("no text of a hostile recording runs as a script or leaves its place", async () => {
   const { page, complaints, close } = await open("hostile");
   assert.equal(await page.locator("img, iframe, object, embed").count(), 0);
   assert.equal(await page.locator("[onerror], [onmouseover], [onfocus], [autofocus]").count(), 0);
@@ -126,7 +126,7 @@ async function serve() {
   return { address, end };
 }
 
-test("a served page asks for what it shows", async () => {
+test("a served page requests the data that it shows", async () => {
   const { address, end } = await serve();
   const { page, complaints, close } = await open("served", {}, address);
   const asked = [];
@@ -144,7 +144,7 @@ test("a served page asks for what it shows", async () => {
   const count = () => asked.filter(([what]) => what.startsWith("lanes?")).length;
   assert.ok(count() >= 1 && count() <= 9, `${count()} stretches for nine steps`);
   await page.screenshot({ path: file("served-zoomed") });
-  // What is known already is not asked for again.
+  // Data that the page already has are not requested again.
   const before = count();
   await page.keyboard.press("a");
   await frame();
@@ -164,7 +164,7 @@ test("a served page asks for what it shows", async () => {
   assert.ok(asked.every(([, status]) => status === 200), JSON.stringify(asked));
   assert.deepEqual(complaints, []);
   await end();
-  // The begin of the run was never looked at closely.
+  // The page has no detail of the run's beginning yet, so zooming there needs the server.
   await canvas.focus();
   for (const key of `0ww${"a".repeat(20)}wwwww`) await page.keyboard.press(key);
   await page.getByText("knee view does not answer any more").waitFor();
@@ -201,7 +201,7 @@ test("tables are sorted and filtered, the flame graph zooms", async () => {
   await close();
 });
 
-test("the page of a run alone has both flame graphs, and tells what was waited for", async () => {
+test("the page of a single run has both flame graphs, and names what was waited for", async () => {
   const { page, complaints, close } = await open("alone");
   const titles = await page.locator("section h2").allInnerTexts();
   assert.deepEqual(titles, ["The answer", "Where the time went", "Threads over time", "Functions and call paths", "Locks, waits, system calls, threads", "The run"]);
@@ -214,7 +214,7 @@ test("the page of a run alone has both flame graphs, and tells what was waited f
     await canvas.hover({ position: { x: box.width / 2, y: 8 } });
     assert.match(await page.locator(`${place} .readout`).innerText(), expected);
   }
-  // What is waited for is the innermost of a path, as wide as its time.
+  // The object waited for is the innermost frame of a path, as wide as its time.
   const waits = page.locator("#flame-waits canvas");
   const box = await waits.boundingBox();
   const read = new Set();
@@ -235,7 +235,7 @@ for (const name of pages.keys()) {
   test(`${name} on paper`, async () => {
     const { page, complaints, close } = await open(name, { viewport: { width: PAPER, height: 1016 } });
     await page.emulateMedia({ media: "print", colorScheme: "light" });
-    // A browser that prints says so to the page.
+    // A browser that prints sends this event to the page.
     await page.evaluate(() => window.dispatchEvent(new Event("beforeprint")));
     await settled(page);
     assert.deepEqual(await labels(page), []);

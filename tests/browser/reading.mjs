@@ -1,5 +1,5 @@
-// What one reads of the pages of the kept recordings on a telephone, a notebook and a large screen: nothing covers anything
-// else, nothing is cut, nothing is said twice, and nothing is said of what is not shown any more.
+// How the pages of the kept recordings read on a telephone, a notebook and a large screen: nothing covers anything else,
+// nothing is cut, nothing is said twice, and no text is about something that is no longer shown.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { join, resolve } from "node:path";
@@ -7,10 +7,10 @@ import { test } from "node:test";
 import { frames, KNEE_BINARY, KNEE_PICTURES, open, pages, picture, settled } from "./harness.mjs";
 
 const WIDTHS = [390, 1440, 1920];
-// Without the page's gliding: what is measured must stand still.
+// Without animated scrolling: elements must not move while they are measured.
 const at = (width, options = {}) => ({ viewport: { width, height: 900 }, reducedMotion: "reduce", ...options });
 
-/** The lanes, drawn and scrolled to, below the contents that follow. */
+/** Scrolls to the lanes, below the table of contents, and returns them when they are drawn. */
 async function lanesOn(page) {
   const canvas = page.locator(".lanes .body canvas");
   await canvas.waitFor();
@@ -20,7 +20,7 @@ async function lanesOn(page) {
   return { canvas, box: await canvas.boundingBox() };
 }
 
-/** Selects the middle of the run, and gives the panel that tells of it. */
+/** Selects the middle of the run, and returns the panel about it. */
 async function selectMiddle(page) {
   const { box } = await lanesOn(page);
   await page.mouse.move(box.x + box.width * 0.45, box.y + 60);
@@ -67,7 +67,7 @@ for (const name of ["birthday", "pagesum", "goroutines", "many"]) {
       await page.screenshot({ path: picture(`${name}-selection-${width}`) });
       assert.deepEqual(await collisions(range), []);
       assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= width);
-      // Whoever wakes them: what has the same name is one row.
+      // Waits with the same name are one row, whichever thread ends them.
       const waits = range.locator(".columns > div", { has: page.getByRole("heading", { name: "Waits" }) });
       const rows = await waits.locator("td.what").allInnerTexts();
       assert.ok(rows.length > 0);
@@ -90,28 +90,28 @@ test("the line below the lanes is about what is shown", async () => {
   const first = await point(0.4);
   assert.match(first, /^birthday \d+ at .* · /);
   const search = page.getByLabel("search the lanes");
-  // Without the mouse, which would leave the lanes on its way.
+  // By the keyboard, because the mouse would leave the lanes on its way to the field.
   await search.focus();
   await search.pressSequentially("lock");
   await frames(page);
-  assert.equal(await readout.innerText(), "", "a search keeps no line of before");
+  assert.equal(await readout.innerText(), "", "a search clears the line");
   assert.notEqual(await point(0.5), "");
   await search.focus();
   await page.keyboard.press("Enter");
   await page.keyboard.press("Enter");
   await frames(page);
-  const told = await readout.innerText();
+  const afterJump = await readout.innerText();
   await page.mouse.move(box.x + box.width * 0.5 + 1, box.y + 52);
   await frames(page);
-  // What it says after a jump is what one reads when one points there again.
-  if (told) assert.equal(told.split(" at ")[0], (await readout.innerText()).split(" at ")[0]);
+  // The line after a jump is the same as when the mouse points there again.
+  if (afterJump) assert.equal(afterJump.split(" at ")[0], (await readout.innerText()).split(" at ")[0]);
   await page.getByLabel("zoom in (w)").click();
   await frames(page);
-  assert.equal(await readout.innerText(), "", "nor does a zoom");
+  assert.equal(await readout.innerText(), "", "so does a zoom");
   await point(0.5);
   await page.getByLabel("thread count", { exact: true }).selectOption({ label: "4 threads" });
   await frames(page);
-  assert.equal(await readout.innerText(), "", "nor another run");
+  assert.equal(await readout.innerText(), "", "and so does another run");
   assert.deepEqual(complaints, []);
   await close();
 });
@@ -129,10 +129,10 @@ const coloured = (page, keys) => page.locator(".lanes .body canvas").evaluate((c
   return found;
 }, keys);
 
-// The account of these recordings: who fights for the lock, or waits in a loop, is on a processor for much of the time.
+// According to their accounts, threads of these recordings that contend for a lock or spin are on a processor much of the time.
 for (const [name, key, share, label] of [["birthday", "sync", 0.25, "running, lock and futex code"], ["wavefront", "spin", 0.5, "running, spinning"]]) {
   for (const colorScheme of ["light", "dark"]) {
-    test(`${name}: who runs without getting on has a colour of its own at every zoom, ${colorScheme}`, async () => {
+    test(`${name}: a thread that runs without progress has a colour of its own at every zoom, ${colorScheme}`, async () => {
       const { page, complaints, close } = await open(name, at(1440, { colorScheme }));
       const { canvas, box } = await lanesOn(page);
       await canvas.focus();
@@ -165,7 +165,7 @@ for (const [name, key, share, label] of [["birthday", "sync", 0.25, "running, lo
   }
 }
 
-test("a search in a flame graph tells the share of what it found", async () => {
+test("a search in a flame graph shows the share of its matches", async () => {
   const { page, complaints, close } = await open("birthday", at(1440));
   const index = JSON.parse(await page.locator("#index").textContent());
   const run = index.runs.findIndex((one) => one.threads === index.focus);
@@ -201,7 +201,7 @@ test("a search in a flame graph tells the share of what it found", async () => {
 });
 
 for (const width of WIDTHS) {
-  test(`lanes and flame graphs use the width of ${width} pixels, and the contents follow`, async () => {
+  test(`lanes and flame graphs use the width of ${width} pixels, and the table of contents follows`, async () => {
     const { page, complaints, close } = await open("birthday", at(width));
     const { box } = await lanesOn(page);
     assert.ok(box.x >= 0 && box.width > 0.9 * width && box.x + box.width <= width, JSON.stringify(box));
@@ -232,22 +232,22 @@ for (const width of WIDTHS) {
   });
 }
 
-test("the first number is of the count that the first sentence is about", async () => {
-  let told = 0;
+test("the first number is for the thread count of the first sentence", async () => {
+  let both = 0;
   for (const name of pages.keys()) {
     const { page, close } = await open(name);
     const said = /\bwith (\d+) (?:threads?|processors?)/i.exec((await page.locator("#answer .verdict").first().innerText().catch(() => "")) ?? "");
     const tile = page.locator("#answer .facts dt").first();
     if (said && (await tile.count()) > 0) {
       assert.match(await tile.innerText(), new RegExp(`^speed-up with ${said[1]} `), name);
-      told++;
+      both++;
     }
     await close();
   }
-  assert.ok(told >= 4, `${told} pages have both`);
+  assert.ok(both >= 4, `${both} pages have both`);
 });
 
-test("the answer as one picture is whole, and nothing in it covers anything", async () => {
+test("the answer as one picture is whole, and no texts in it overlap", async () => {
   for (const name of ["birthday", "pagesum", "goroutines", "birthday-repaired"]) {
     const file = resolve(join(KNEE_PICTURES, `${name}-card.svg`));
     const made = spawnSync(KNEE_BINARY, ["report", join("fixtures", name), "--card", file]);

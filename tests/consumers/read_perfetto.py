@@ -1,7 +1,7 @@
-"""Reads a Perfetto trace by the published schema, and prints what is in it as JSON: `read_perfetto.py FILE`.
+"""Reads a Perfetto trace by the published schema, and prints a summary as JSON: `read_perfetto.py FILE`.
 
-Needs the packages perfetto and protobuf, which `./dev live` installs. The trace processor itself cannot be had from a
-package registry; this checks what it would: that slices nest, that times ascend, that names, tracks and flows resolve.
+Needs the packages perfetto and protobuf, which `./dev live` installs. Perfetto's trace processor is in no package registry;
+this script checks the same: that slices nest, that times ascend, that names, tracks and flows resolve.
 """
 import json
 import sys

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Runs docs/examples/fleet.py on a small fleet, and holds its numbers against DuckDB's.
+"""Runs docs/examples/fleet.py on a small fleet, and compares its numbers with DuckDB's.
 
-Usage: fleet.py [--write]    needs pyspark, Java and duckdb: ./dev fleet. docs/fleet.md shows what the script prints; with
---write it is made to.
+Usage: fleet.py [--write]    needs pyspark, Java and duckdb: ./dev fleet. Checks that docs/fleet.md shows what the script prints;
+with --write puts it there.
 
-The fleet is made of the two kept recordings: as they are, and as if another machine had made them. One folder has a space
-and a plus in its name; one recording lacks a table and a column, as older formats do.
+The fleet consists of two kept recordings, each as it is and as if another machine had made it. One folder has a space and a
+plus in its name; one recording lacks a table and a column, as older formats do.
 """
 import importlib.util
 import json
@@ -72,7 +72,7 @@ def main():
         checks += 2
 
         def each(query):
-            """Rows of the query on each recording, behind the recording's model and command."""
+            """The rows of the query on each recording, each preceded by the recording's processor model and command."""
             for folder in folders:
                 about = json.loads((folder / "meta.json").read_text())
                 for row in duckdb.sql(query.format(folder=folder)).fetchall():

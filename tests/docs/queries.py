@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Runs the queries of docs/queries.md on the kept recordings, and compares with what the page says comes out.
+"""Runs the queries of docs/queries.md on the kept recordings, and compares the results with those in the page.
 
-Usage: queries.py [--write]    needs duckdb, pandas and pyarrow: ./dev docs. With --write the page is made to say it.
+Usage: queries.py [--write]    needs duckdb, pandas and pyarrow: ./dev docs. With --write the results are put into the page.
 """
 import contextlib
 import io
@@ -15,12 +15,12 @@ import duckdb
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 PAGE = ROOT / "docs/queries.md"
-# A query and what came out.
+# A query and its result.
 BLOCK = re.compile(r"```(sql|python)\n(.*?)```\n```text\n(.*?)```", re.DOTALL)
 
 
 def laid_out(header, rows):
-    """Columns side by side, numbers to the right; no tool's own frame, which may change with its version."""
+    """Columns side by side, numbers to the right, without a tool's own frame, which may change with its version."""
     def cell(value):
         return "-" if value is None else f"{value:.10g}" if isinstance(value, float) else str(value)
     lines = [list(header)] + [[cell(value) for value in row] for row in rows]
@@ -56,7 +56,7 @@ def main():
         os.symlink(ROOT / "fixtures/birthday-repaired", "repaired")
         for language, code, expected in (block.groups() for block in blocks):
             found = result(language, code)
-            # Widths of columns are a matter of taste, of pandas's for one.
+            # The widths of columns are not compared: pandas chooses them, and a new version may choose others.
             if found.split() != expected.split():
                 wrong += 1
                 fresh = fresh.replace(f"{code}```\n```text\n{expected}```", f"{code}```\n```text\n{found}\n```")

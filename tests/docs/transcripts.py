@@ -1,11 +1,11 @@
-"""Writes docs/transcripts.md: what knee says in its first minutes as root, as a user without and with rights, and in a container.
+"""Writes docs/transcripts.md: what knee prints in its first minutes as root, as a user without and with rights, and in a container.
 
 usage: transcripts.py KNEE LAB [--sweep]   (as root, to become the others; LAB is the folder of the lab's programs)
 
-With --sweep also a sweep in each place: on a quiet machine only, or it tells of nothing but the other programs.
+With --sweep also a sweep in each place. That needs a quiet machine; otherwise the answers are about the other programs.
 
-Everything below a prompt is what the command printed just now. The container is made of namespaces as container engines make
-theirs: a user namespace of `nobody` in which it is root, with processes and mounts of its own, and no right outside of it.
+Everything below a prompt is what the command has just printed. The container is made of namespaces, as container engines do: a user
+namespace of `nobody` in which it is root, with processes and mounts of its own, and without rights outside.
 """
 
 import pathlib
@@ -32,7 +32,7 @@ the lab's `birthday` is swept in each place as well.
 SWEEPS = """Then the lab's `birthday` is swept in each, whose threads wait for a lock inside the C library: the curve and the account are
 there everywhere. """
 
-# What lets a user observe: docs/install.md says what it means to lend it.
+# The capabilities that let a user observe; docs/install.md says what granting them means.
 LENT = "cap_bpf,cap_perfmon,cap_syslog+ep"
 
 SWEEP = ["knee", "sweep", "-t", "1,2", "--runs", "5", "--quiet", "-o", "recording", "--", "./birthday", "--threads={threads}",

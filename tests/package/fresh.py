@@ -12,4 +12,4 @@ if not artifacts or not finished or not finished[-1]["success"]:
 stale = sorted({message["target"]["name"] for message in artifacts if not message["fresh"]})
 if stale:
     sys.exit(f"{what} compiled {', '.join(stale)} again")
-print(f"{what} found all of {len(artifacts)} parts as they should be")
+print(f"{what}: all {len(artifacts)} parts were up to date")

@@ -1,5 +1,5 @@
-# What the programs share that try knee in another user land: making its root, running commands in it, and counting checks. Sourced,
-# with `folder` set to where roots and logs go. Needs root.
+# Shared by the programs that try knee in another user land: making its root, running commands in it, and counting checks. Sourced,
+# with `folder` set to the folder for roots and logs. Needs root.
 # shellcheck shell=bash
 set -euo pipefail
 shopt -s inherit_errexit
@@ -7,13 +7,13 @@ shopt -s inherit_errexit
 say() { printf '  %s\n' "$*" >&2; }
 fail() { printf 'package: %s\n' "$*" >&2; exit 1; }
 
-# A mount name space of its own: whatever happens, nothing stays mounted.
+# In a mount namespace of its own, so that nothing stays mounted, whatever happens.
 if [ -z "${KNEE_OWN_MOUNTS:-}" ]; then
     KNEE_OWN_MOUNTS=1 exec unshare --mount --propagation private "$0" "$@"
 fi
 mkdir -p "$folder"
 
-# debian_root SUITE ROOT: Debian's smallest root. Fails, having said why, where it cannot be made.
+# debian_root SUITE ROOT: makes Debian's smallest root. Fails with a message where it cannot be made.
 debian_root() {
     [ ! -e "$2/.made" ] || return 0
     say "making a clean root ($1)"
@@ -26,7 +26,7 @@ debian_root() {
     touch "$2/.made"
 }
 
-# enter ROOT: what the kernel shows, and a fresh folder /tmp/knee, which is `work` from outside.
+# enter ROOT: mounts the kernel's file systems there, and makes an empty folder /tmp/knee, whose path from outside is in `work`.
 enter() {
     root=$1 work=$1/tmp/knee
     mount --bind /proc "$root/proc"
@@ -34,7 +34,7 @@ enter() {
     rm -rf "$work"
     mkdir -p "$work"
 }
-# inside COMMAND...: in the root that was entered last.
+# inside COMMAND...: runs it in the root that was entered last.
 inside() {
     chroot "$root" /usr/bin/env -i PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 NO_COLOR=1 "$@"
 }
@@ -47,12 +47,12 @@ ok() {
     "$@" >"$folder/output" 2>&1 || { cat "$folder/output" >&2; fail "$what: status $?"; }
     checks=$((checks + 1))
 }
-# says TEXT: what the last command printed has the text.
+# says TEXT: the last command's output must contain the text.
 says() {
     grep -qF -- "$1" "$folder/output" || { cat "$folder/output" >&2; fail "'$1' is not in the output"; }
     checks=$((checks + 1))
 }
-# observes FOLDER: sweeps of the root's own shell, without and with observing, whose recordings go into a folder there.
+# observes FOLDER: sweeps the root's own shell, without and with observing; the recordings go into FOLDER there.
 observes() {
     ok "a sweep without observing" inside knee sweep -q --no-trace --quick -t 1,2 -o "$1/sweep" -- sh -c 'sleep 0.1' x '{threads}'
     says "Scaling"

@@ -1,10 +1,9 @@
-"""Checks what the AArch64 machine of tests/boot/arm64/run sent: which steps ended how, and the verdicts.
+"""Checks what the AArch64 machine of tests/boot/arm64/run sent: the exit statuses of its steps, and the verdicts.
 
 usage: check.py FOLDER LAB   (LAB: the folder of the lab's sources)
 
 A verdict is right when its first cause has the stated id and its culprit, or a caller of the culprit, is the stated function at
-a line of the source that contains the stated text. Two verdicts need not be right here, which is said for each: what must be seen
-then is in PARTLY.
+a line of the source that contains the stated text. Two verdicts need not be right here; PARTLY says what they must show at least.
 """
 import json
 import pathlib
@@ -14,7 +13,7 @@ folder, lab = map(pathlib.Path, sys.argv[1:3])
 
 # Causes that come from the machine and may appear with any program.
 MACHINE = {"cpu-pressure", "oversubscription"}
-# Program: ids of the cause; function, source, and what the line says (one of several lines, where the fault has several).
+# Program: ids of the cause; function, source, and text of the line (of one of several lines, where the fault has several).
 EXPECTED = {
     "birthday": ({"user-lock"}, "simulate", "birthday.c", ["random()"]),
     "list": ({"user-lock"}, "insert_locked", "list.c", ["pthread_mutex_lock(&lock)"]),
@@ -23,8 +22,8 @@ EXPECTED = {
     "spawn": ({"thread-creation"}, "stack_create_thread", "stacks.c", ["pthread_create("]),
     "falseshare": ({"false-sharing"}, "count_own", "falseshare.c", ["++*value", "i < steps"]),
 }
-# Seen so far: the lock of `list` comes second, behind the allocator; the variables of `falseshare` are seen, and stay open. Supposed
-# and not shown: emulation makes system calls and breakpoints too dear.
+# So far the lock of `list` comes second, behind the allocator, and the variables of `falseshare` are seen but stay open. The reason is
+# supposed, not shown: emulation makes system calls and breakpoints too expensive.
 PARTLY = {
     "list": lambda verdict: any(right("list", cause) for cause in verdict["causes"]),
     "falseshare": lambda verdict: any(
@@ -61,17 +60,17 @@ def right(name, cause):
 
 
 def judge(name, verdict):
-    """Whether the verdict passes, and what it says."""
+    """Whether the verdict passes, and its causes in words."""
     causes = [cause for cause in verdict["causes"] if cause["id"] not in MACHINE]
-    told = "nothing"
+    words = "nothing"
     if causes:
         places = " ← ".join(f"{s.get('function')} ({s.get('file')}:{s.get('line')})" for s in sites(causes[0])[:2])
-        told = f"{', '.join(cause['id'] for cause in causes)}; first: {places}"
+        words = f"{', '.join(cause['id'] for cause in causes)}; first: {places}"
     if causes and right(name, causes[0]):
-        return True, told
+        return True, words
     if name in PARTLY and PARTLY[name](verdict):
-        return True, f"PARTLY: {told}"
-    return False, told
+        return True, f"PARTLY: {words}"
+    return False, words
 
 
 print(f"Linux {(folder / 'kernel').read_text().strip()}")
@@ -81,11 +80,11 @@ for line in (folder / "steps").read_text().splitlines():
     check(status == "0", f"{name}: exit status {status} at {ended} s {'' if status == '0' else last}")
 
 for report, expected in (("doctor.out", True), ("plain-doctor.out", False)):
-    told = {c["what"]: c for c in json.loads((folder / report).read_text())}
-    bpf = told["kernel observation (eBPF)"]
+    capabilities = {c["what"]: c for c in json.loads((folder / report).read_text())}
+    bpf = capabilities["kernel observation (eBPF)"]
     check(bpf["available"] is expected, f"{report}: eBPF: {bpf['why']}")
     if expected:
-        shared = told["memory that threads share"]
+        shared = capabilities["memory that threads share"]
         check(shared["available"] is True, f"{report}: shared memory: {shared['why']}")
 
 for name in EXPECTED:
