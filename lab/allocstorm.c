@@ -4,12 +4,12 @@
  *           storm_handoff().
  * Cause, by --pattern:
  *   local    a thread frees what it allocated, at random from --live blocks.
- *            glibc gives each thread an arena, so this scales; but it is all
- *            the time there is.
- *   handoff  what a thread allocates, the next one in a ring frees. The block
- *            goes back to the arena it came from, and both threads want that
- *            arena's lock. Blocks travel in batches, some of them ahead, so that
- *            the queue between the threads costs little.
+ *            glibc gives each thread an arena, so this scales; but it takes
+ *            all of the time.
+ *   handoff  the next thread in a ring frees what a thread allocated. The block
+ *            goes back to the arena it came from, and both threads contend for
+ *            that arena's lock. Blocks travel in batches, some of them ahead, so
+ *            that the queue between the threads costs little.
  * Expected: allocator in both, with lock waiting inside free() and malloc() for
  *           handoff.
  * Repaired by: another allocator, for example
@@ -20,8 +20,8 @@
 #include "queue.h"
 
 #define BATCH 256
-/* Batches that a thread gives before it takes its first: while its neighbour is
- * fewer batches behind, no thread waits. Must be less than a queue can hold. */
+/* Batches that a thread gives before it takes its first: as long as no thread
+ * is that many batches behind, none waits. Must be less than a queue can hold. */
 #define AHEAD 8
 #define QUEUE 16
 
@@ -109,7 +109,7 @@ static __attribute__((noinline)) void take_batch(struct thread_state *self)
 
 /* Gives batches to the next thread and frees those of the previous one. All queues
  * together hold at most AHEAD batches for each thread, so they are never all full,
- * and somebody can always go on. */
+ * and some thread can always continue. */
 static __attribute__((noinline)) void storm_handoff(struct thread_state *self,
                                                     struct thread_state *next,
                                                     uint64_t count)
@@ -133,7 +133,7 @@ static __attribute__((noinline)) void storm_handoff(struct thread_state *self,
 static void work(unsigned thread, void *shared)
 {
     (void)shared;
-    /* The same for all, or the last threads of the ring would wait in vain. */
+    /* The same for all, or some threads of the ring would wait forever. */
     uint64_t count = iterations / threads;
     if (pattern == LOCAL)
         storm_local(&state[thread], count);

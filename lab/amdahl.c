@@ -32,7 +32,7 @@ static __attribute__((noinline)) void parallel_part(struct share *own, uint64_t 
     own->result = lab_burn(own->result, steps);
 }
 
-/* What one round holds for the serial part, and for one thread. */
+/* The steps of one round: of the serial part, and of one thread. */
 static uint64_t serial_steps(void)
 {
     return (uint64_t)((double)(iterations / rounds) * serial);

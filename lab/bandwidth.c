@@ -22,7 +22,7 @@ struct piece {
 static struct piece *pieces;
 static bool right = true;
 
-/* Different in each pass, so that no pass is superfluous. */
+/* Different in each pass, so that the compiler can omit none. */
 static double scale_of(uint64_t pass)
 {
     return (double)(pass % 7 + 1);

@@ -2,7 +2,7 @@
  *
  * A Monte-Carlo estimate. One attempt draws a birthday for each person, sorts
  * them and counts neighbours that are equal, which is people minus distinct
- * days. The threads split the attempts evenly and share nothing by intention;
+ * days. The threads split the attempts evenly and share nothing on purpose;
  * their sums are added up after the join.
  *
  * Where:  simulate(), the line that calls the generator.
@@ -160,9 +160,9 @@ static double expected_mean(void)
  * a right program exceeds once in two million runs. The variance of the number
  * of distinct days among N people is known exactly. Racing drand48() calls can
  * hand the same numbers to every thread; then there are only attempts/threads
- * independent attempts, and the error grows accordingly. A thread that is held
- * up inside a call then sets the state back, and others draw once more what they
- * drew already, for the same people: there is no bound above. */
+ * independent attempts, and the error grows accordingly. A thread that is delayed
+ * inside a call even sets the state back, and others then draw the same numbers
+ * again, for the same people: so there is no bound above. */
 static double tolerance(void)
 {
     double n = (double)people, d = DAYS;

@@ -4,10 +4,10 @@
 # own result) and prints a result line. One line a check; exits 1 if one failed.
 #
 # usage: check.sh DIRECTORY-WITH-THE-PROGRAMS
-# The same checks run under the sanitizers, none left out: the one race that is
-# the point, that of birthday --rng=drand48, is between instructions inside the C
-# library, where ThreadSanitizer does not look. The false sharing is no race:
-# those threads write neighbours, never the same bytes.
+# The same checks run under the sanitizers, without exception: the one intended
+# race, that of birthday --rng=drand48, is between instructions inside the C
+# library, where ThreadSanitizer does not look. False sharing is no race: those
+# threads write neighbouring bytes, never the same ones.
 
 build=${1:-build}
 passed=0

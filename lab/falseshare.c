@@ -1,7 +1,7 @@
-/* falseshare: threads count, each for itself, in memory that is too close.
+/* falseshare: each thread has its own counter, but they are too close in memory.
  *
  * Processors own memory by cache lines (64 bytes usually). A thread that writes
- * to a line takes it away from all others, though they may want other bytes.
+ * to a line takes it away from all others, even if they use other bytes.
  *
  * Where:  count_own() and count_until_stopped().
  * Cause, and the expected cause id, by --layout:

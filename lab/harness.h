@@ -1,4 +1,4 @@
-/* harness.h: what every program of the lab shares.
+/* harness.h: shared by all programs of the lab.
  *
  * Options (--name=value), threads that start together at a barrier and are
  * timed one by one, and the single result line that a tool can read:

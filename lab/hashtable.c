@@ -12,8 +12,8 @@
  *                                keys and inserts its own. The more threads, the
  *                                more keys are read in total.
  *   lockfree     none            compare-and-swap at the head of the chain.
- * Beyond a few threads, memory-bound: a table larger than the caches is missed
- * at every insertion. Repaired by: --mode=striped, partitioned or lockfree.
+ * Beyond a few threads, memory-bound: in a table larger than the caches, every
+ * insertion misses. Repaired by: --mode=striped, partitioned or lockfree.
  *
  * The work grows with the threads: --iterations keys each. The keys and nodes are
  * made before the clock starts. */
@@ -54,8 +54,8 @@ static uint64_t bucket_of(uint64_t key)
     return key % buckets;
 }
 
-/* Puts a node in front of its chain unless the key is there. The caller sees to
- * it that nobody else does so at the same time. */
+/* Puts a node in front of its chain unless the key is there. The caller must
+ * ensure that no other thread does so at the same time. */
 static inline bool insert_alone(struct node *node)
 {
     _Atomic(struct node *) *head = &bucket[bucket_of(node->key)];

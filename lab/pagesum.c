@@ -3,8 +3,8 @@
  * The threads share the file by chunks but no data: each reads its pages, burns
  * --iterations steps of processor work a page, and the sums are added at the
  * end. What they do share is the address space. The kernel guards its map with
- * one lock (mmap_lock), taken for writing by mmap and munmap and for reading by
- * such page faults as cannot do without it.
+ * one lock (mmap_lock), taken for writing by mmap and munmap, and for reading by
+ * those page faults that need it.
  *
  * Where:    map_chunk(), sum_pages() (the faults), unmap_chunk().
  * Cause, and the expected cause id, by --mode:
@@ -19,7 +19,7 @@
  *   read        none         pread into a private buffer: no mapping at all.
  *   any --cold  io-wait      the pages come from the disk.
  * Repaired by: --mode=read; as published, --mode=pipeline (on few processors the
- * handing over may cost more than the lock did).
+ * hand-over may cost more than the lock did).
  *
  * A kernel maps the neighbours of a faulted page along with it when they are in
  * the page cache (16 pages usually), so expect fewer faults than pages. With large

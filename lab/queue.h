@@ -1,5 +1,5 @@
-/* queue.h: a bounded queue of pointers between threads, the plain way: one
- * mutex, two condition variables. */
+/* queue.h: a bounded queue of pointers between threads, made the usual way: a
+ * mutex and two condition variables. */
 #ifndef LAB_QUEUE_H
 #define LAB_QUEUE_H
 

@@ -14,8 +14,8 @@
  *                                 successful one. (With fewer --alive than fit:
  *                                 thread-creation only.)
  * Repaired by: --map=high or default, for the failing call. For the creation: a
- * pool of threads. On today's kernels the failing search is cheap: look at the
- * table, not at the story.
+ * pool of threads. The failing search was slow in 2008; on today's kernels it is
+ * cheap, as --table shows.
  *
  * Many threads need room: pids, and mappings (2 for each stack; see
  * /proc/sys/vm/max_map_count). A stack takes memory only where it is touched, about

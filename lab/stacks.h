@@ -12,7 +12,7 @@ struct stack {
     size_t size;
 };
 
-/* Below 2 GiB if `low`, and else where the kernel likes; the lowest page is a
+/* Below 2 GiB if `low`, otherwise where the kernel chooses; the lowest page is a
  * guard. False if there is no room (or, for low, no way to ask for it). */
 bool stack_map(struct stack *stack, size_t size, bool low);
 void stack_unmap(struct stack *stack);

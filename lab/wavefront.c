@@ -88,8 +88,8 @@ static __attribute__((noinline)) void wait_spin_pause(struct row *above, uint32_
     }
 }
 
-/* Says that it may sleep, then looks once more; advance_futex() does the two
- * in the opposite order, so one of them always notices the other. Only the
+/* Announces that it may sleep, then looks once more; advance_futex() does the
+ * two in the opposite order, so one always notices the other. Only the
  * sleeper resets the flag: the waker might reset the flag of a sleep that is
  * just about to begin. */
 static __attribute__((noinline)) void wait_futex(struct row *above, uint32_t wanted)
