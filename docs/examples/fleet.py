@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 
 
 def start():
-    """A session; on one machine two processors and little memory are plenty."""
+    """A session. On one machine, two processors and little memory are enough."""
     builder = SparkSession.builder.appName("knee fleet").config("spark.ui.enabled", "false")
     builder = builder.config("spark.ui.showConsoleProgress", "false")
     # A handful of rows a table: the usual 200 partitions would be 200 empty tasks a join.
@@ -24,7 +24,7 @@ def start():
 
 
 def described(spark, folders):
-    """One row a recording, from meta.json: who made it, where, of what."""
+    """A row for each recording, from meta.json: its command, machine and state."""
     rows = []
     for folder in folders:
         meta = json.loads((folder / "meta.json").read_text())
@@ -39,7 +39,7 @@ def described(spark, folders):
 def table(spark, folders, name):
     """A table of all recordings as one, with the column `recording`.
 
-    Recordings of older formats lack columns, and a table that had no rows may lack its folder: what is missing is null."""
+    Recordings of older formats lack columns, and a table without rows may lack its folder: missing values are null."""
     there = [folder for folder in folders if any((folder / name).glob("*.parquet"))]
     if not there:
         sys.exit(f"fleet: no recording has a table {name}")
@@ -82,7 +82,7 @@ def waiting(waits, runs, meta):
 
 
 def growing(samples, stacks, frames, traces, runs):
-    """Functions by how much more processor time they take at the largest count than at the smallest, over the fleet."""
+    """Functions by how much more processor time they take at the largest count than at the baseline, over the fleet."""
     ends = runs.filter("kind = 'traced'").groupBy("recording").agg(F.min("threads").alias("low"), F.max("threads").alias("high"))
     counts = runs.filter("kind = 'traced'").select("recording", "run", "threads").join(ends, "recording")
     # Handles are unique in their recording only.
@@ -90,7 +90,7 @@ def growing(samples, stacks, frames, traces, runs):
         samples.recording, samples.run, stacks.frame)
     named = top.join(frames.filter("depth = 0").select("recording", "frame", "function"), ["recording", "frame"])
     timed = named.join(traces.select("recording", "run", "sample_period_ns"), ["recording", "run"]).join(counts, ["recording", "run"])
-    # A sample at the largest count counts for growth, one at the smallest against it.
+    # A sample at the largest count adds to the growth, one at the baseline subtracts from it.
     sign = F.when(F.col("threads") == F.col("high"), 1).otherwise(-1)
     return timed.filter("low < high and (threads = low or threads = high)").groupBy("function").agg(
         F.countDistinct("recording").alias("recordings"),
