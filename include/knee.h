@@ -4,13 +4,13 @@
  *     KNEE_END();                the measured part ends
  *     KNEE_TASK_BEGIN("parse");  the calling thread begins a task of that name
  *     KNEE_TASK_END("parse");    the calling thread ends it
- *     KNEE_WORK(rows);           so many more units of work are done
+ *     KNEE_WORK(rows);           this many more units of work are done
  *
  * One header for C99 and C++11, without a library and without other headers. A
  * mark is a single no-op instruction, and a note in the file says where it is. A
  * value that is neither constant nor in a register is brought into one first.
  *
- * Nothing is called, stored or tested while nobody listens, so marks can stay in
+ * Without a listener nothing is called, stored or tested, so marks can stay in
  * released programs. docs/marks.md explains them to users.
  *
  * Define KNEE_DISABLE before the header is included to leave the marks out. They
@@ -41,8 +41,8 @@
 #if KNEE_ENABLED
 
 /* Compilers guess the size of inline assembly by its lines, of which a note has
- * many, and would inline the functions around a mark less willingly than without
- * it. `asm inline` says that it is as small as it gets. */
+ * many, and would inline the functions around a mark less often than without it.
+ * `asm inline` says that it is small. */
 #if (defined(__clang__) && __clang_major__ >= 11) || \
     (!defined(__clang__) && __GNUC__ >= 9)
 #define KNEE_ASM_ __asm__ __inline__ __volatile__
@@ -88,11 +88,11 @@
  *
  * Arguments are constants or in registers ("nr"). In memory ("o") they would save
  * a load, but a listener cannot always read them there: compilers name variables
- * by symbols, which the note keeps as text and a stripped program does not have.
+ * by symbols, which the note keeps as text and which a stripped program lacks.
  *
  * The measured part and tasks are fences to the compiler ("memory"): what is
  * written before them stays before them, and a name is in memory when it is read.
- * Counting work is none, so that it does not disturb the loop around it. */
+ * Counting work is no fence, so that it does not disturb the loop around it. */
 #define KNEE_FUNCTION_ static __inline__ __attribute__((__always_inline__)) void
 
 KNEE_FUNCTION_ knee_begin_(void)

@@ -21,16 +21,16 @@ CONTAINER = NOBODY + ["unshare", "--user", "--map-root-user", "--pid", "--fork",
 
 INTRODUCTION = """# Transcripts
 
-What knee sees, and says, in four places: as root, as a user, as a user whose copy of knee was given capabilities, and in a container.
-`knee doctor` tells it before the first run. {sweeps}What could not be seen is *unsure*, with the reason; [Installing](install.md#rights) says how
-to unlock more.
+What knee sees and prints in four places: as root, as a user, as a user whose copy of knee was given capabilities, and in a container.
+`knee doctor` says it before the first run. {sweeps}Causes that need what could not be seen are *unsure*, with the reason; [Installing](install.md#rights)
+says how to unlock more.
 
 Everything here was printed by a program: `sudo ./dev transcripts` runs the commands and writes this page; with `--sweep`, on a quiet machine,
 the lab's `birthday` is swept in each place as well.
 """
 
-SWEEPS = """Then the lab's `birthday` is swept in each, whose threads wait for a lock inside the C library: the curve and the account are
-there everywhere. """
+SWEEPS = """Then the lab's `birthday`, whose threads wait for a lock inside the C library, is swept in each place: all four have the curve and the
+account. """
 
 # The capabilities that let a user observe; docs/install.md says what granting them means.
 LENT = "cap_bpf,cap_perfmon,cap_syslog+ep"

@@ -1,4 +1,4 @@
-// A stock service: every request takes the one mutex, and asks a slow store while it has it.
+// A stock service: every request takes the one mutex, and queries a slow store while it holds it.
 //
 //	go build -o shop docs/field/programs/shop.go && ./shop 8091
 package main

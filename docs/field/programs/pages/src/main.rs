@@ -2,7 +2,7 @@
 //!
 //!     pages held|short|await PORT THREADS
 //!
-//! `held` keeps the standard library's mutex while a page is made, `short` only while the cache is looked at. `await` keeps tokio's
+//! `held` keeps the standard library's mutex while a page is made, `short` only while the cache is read. `await` keeps tokio's
 //! mutex while it waits for a store that answers after two milliseconds: then tasks wait, and no thread does.
 
 use axum::Router;
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// So many pages are kept; then the cache is emptied.
+/// How many pages are kept; then the cache is emptied.
 const KEPT: usize = 1000;
 
 #[derive(Default)]
