@@ -57,7 +57,9 @@ impl Collector {
 
     /// Whether it reads the functions of Python 3 from the interpreter's memory. `minor`: the minor version, if known.
     pub fn reads_python(self, minor: Option<u32>) -> bool {
-        self == Collector::Bpf && cfg!(target_arch = "x86_64") && minor.is_none_or(resolve::python::PythonLayout::supports)
+        self == Collector::Bpf
+            && cfg!(target_arch = "x86_64")
+            && minor.is_none_or(resolve::python::PythonLayout::supports)
     }
 
     /// What it cannot show and a better one can.
