@@ -57,6 +57,21 @@ const THROUGHOUT: f64 = 0.8;
 /// Wrong if: two of many threads have all the work: they are equally busy, and the others are told as waiting for a stage.
 const NEXT_SHARE: f64 = 0.8;
 
+/// Waits that last for this many sampling periods or more, on average, are looked at one by one.
+///
+/// Decides: for which waits of a pool the shares of the whole run tell that one thread gets most of the tasks.
+/// From: chosen: ten samples tell what runs during a wait.
+/// Shown by: `one_hot_key_gives_its_thread_the_largest_share`; the waits of
+/// `a_task_that_is_larger_than_what_is_left_is_unequal_work` are longer.
+/// Wrong if: the tasks of a frequent key take longer than that, and the giver does not wait throughout: the answer says
+/// that threads wait for a stage.
+const LONG_PERIODS: f64 = 10.0;
+
+/// True where waits that took `blocked_ns` together are too short for samples to show what ran during each.
+pub fn are_short(traced: &Traced<'_>, blocked_ns: f64, count: u64) -> bool {
+    blocked_ns < LONG_PERIODS * traced.trace.sample_period_ns as f64 * count as f64
+}
+
 /// A thread that has more to do than the others of its pool, all the time.
 #[derive(Debug, Clone)]
 pub struct LargestShare {
@@ -86,7 +101,8 @@ pub fn largest_share(traced: &Traced<'_>, stacks: &Stacks<'_>) -> Option<Largest
 /// and those of who brings it for the pool.
 fn beside_largest(traced: &Traced<'_>, stacks: &Stacks<'_>, why: &QuickMap<WaitId, Why>) -> Vec<WaitId> {
     let Some(LargestShare { busiest, pool }) = largest_share(traced, stacks) else { return Vec::new() };
-    let may_be = |wait: &&Wait| matches!(why.get(&wait.wait), Some(Why::Condition | Why::Futex));
+    let short = |wait: &Wait| are_short(traced, wait.blocked_ns as f64, wait.count);
+    let may_be = |wait: &&Wait| matches!(why.get(&wait.wait), Some(Why::Condition | Why::Futex)) && short(wait);
     let waits: Vec<&Wait> = traced.waits.values().copied().filter(may_be).collect();
     let others = waits.iter().filter(|wait| pool.contains(&wait.thread) && wait.thread != busiest.thread);
     let fed: Vec<(WaitId, ThreadId)> =

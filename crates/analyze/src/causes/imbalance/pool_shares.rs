@@ -7,7 +7,7 @@ use crate::account::Ledger;
 use crate::account::criticality::Idle;
 use crate::account::lines::Why;
 use crate::account::pieces::Activity;
-use crate::account::pool::{LargestShare, largest_share};
+use crate::account::pool::{LargestShare, are_short, largest_share};
 use crate::answer::{Cause, Evidence, Unit};
 use crate::causes::shared::blame::{by_weight, named, running, samples_of, waits};
 use crate::causes::shared::{Meta, evidence, found};
@@ -55,8 +55,7 @@ pub(super) fn explain<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, lost: 
         let name = format!("CPU time of the thread that was busy then ({})", last.name);
         rows.push(evidence(name, last.running_ns as f64 * 1e-9, Unit::Seconds, "threads"));
     }
-    // Samples show nothing of waits that are shorter than the time between two of them.
-    if blocked * 1e9 < traced.trace.sample_period_ns as f64 * count as f64
+    if are_short(traced, blocked * 1e9, count)
         && let Some(largest) = largest_share(traced, &facts.model.stacks)
     {
         return unequal(facts, &largest, ledger, rows, found(ledger, meta, lost));
