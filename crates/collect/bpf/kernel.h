@@ -126,9 +126,14 @@ struct sock_common {
 	struct in6_addr skc_v6_daddr;
 };
 
+struct socket {
+	struct file *file;
+};
+
 struct sock {
 	struct sock_common __sk_common;
 	u16 sk_type;
+	struct socket *sk_socket;
 };
 
 struct refcount_struct {
@@ -184,6 +189,11 @@ struct pt_regs {
 #define WAITS_AT_SOCKETS(n)                                                                                      \
 	((n) == 0 || (n) == 7 || (n) == 19 || (n) == 23 || (n) == 43 || (n) == 45 || (n) == 47 || (n) == 232 ||  \
 	 (n) == 270 || (n) == 271 || (n) == 281 || (n) == 288 || (n) == 426 || (n) == 441)
+/* Calls whose second argument is the data: read, write, sendto, recvfrom; an array of `struct iovec`: readv, writev; a
+ * `struct msghdr`: sendmsg, recvmsg. */
+#define PASSES_BUFFER(n) ((n) == 0 || (n) == 1 || (n) == 44 || (n) == 45)
+#define PASSES_VECTORS(n) ((n) == 19 || (n) == 20)
+#define PASSES_MESSAGE(n) ((n) == 46 || (n) == 47)
 #elif defined(__TARGET_ARCH_arm64)
 struct user_pt_regs {
 	u64 regs[31];
@@ -214,6 +224,9 @@ struct pt_regs {
 #define WAITS_AT_SOCKETS(n)                                                                                      \
 	((n) == 22 || (n) == 63 || (n) == 65 || (n) == 72 || (n) == 73 || (n) == 202 || (n) == 207 || (n) == 212 || \
 	 (n) == 242 || (n) == 426 || (n) == 441)
+#define PASSES_BUFFER(n) ((n) == 63 || (n) == 64 || (n) == 206 || (n) == 207)
+#define PASSES_VECTORS(n) ((n) == 65 || (n) == 66)
+#define PASSES_MESSAGE(n) ((n) == 211 || (n) == 212)
 #else
 #error "name the target with -D__TARGET_ARCH_x86 or -D__TARGET_ARCH_arm64"
 #endif
@@ -236,6 +249,9 @@ struct bpf_perf_event_data {
 #define SOCK_STREAM 1
 #define SOCK_SEQPACKET 5
 #define MSG_PEEK 2
+#define MSG_ERRQUEUE 0x2000
+/* Where `struct msghdr` has the address and the number of its `struct iovec`s, on 64 bits. */
+#define MESSAGE_VECTORS 16
 
 /* include/trace/events/lock.h: flags of contention_begin. */
 #define LCB_F_SPIN 1

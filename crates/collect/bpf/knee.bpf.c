@@ -5,7 +5,7 @@
  *
  * The programs are in the .bpf.c files. What several of them use is in headers: kernel.h has the kernel's types,
  * shared.h what the loader knows too, maps.h the maps and the way from a task to its record, place.h call paths and
- * places; counters.h, timeline.h and switch.h have what happens at switches.
+ * places; counters.h, timeline.h and switch.h have what happens at switches; http2.h the streams of a connection.
  */
 #include "kernel.h"
 #include "locks.bpf.c"

@@ -124,14 +124,65 @@ struct {
 struct connection {
 	u64 since_ns; /* when the request began that is not answered yet, or 0 */
 	u32 path;     /* of a socket in the file system: its number in PATHS; 0 where it has none */
-	u32 side;     /* of such a one: enum peer_side, 0 until it was looked at */
+	u16 side;     /* of such a one: enum peer_side, 0 until it was looked at */
+	u8 protocol;
+	u8 looks;     /* how often its data was looked at to find out its protocol */
 };
+enum protocol { PROTOCOL_UNKNOWN, PROTOCOL_OTHER, PROTOCOL_HTTP2 };
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
 	__type(value, struct connection);
 } CONNECTIONS SEC(".maps");
+
+/* Data on its way through a socket: where it is in the program's memory, piece by piece. */
+struct passing {
+	u64 rest;    /* bytes that are not looked at yet */
+	u64 at;      /* address of the present piece; 0 where it is not known */
+	u64 piece;   /* its bytes */
+	u64 vectors; /* address of the next `struct iovec` */
+	u64 more;    /* how many of these follow */
+};
+
+/* One direction of a connection of HTTP/2. */
+struct direction {
+	struct passing data;
+	u32 left;    /* bytes of the present frame that are still to come */
+	u32 have;    /* bytes of the next header that have come */
+	u32 preface; /* 1 while the preface is still to come */
+	u32 chain;   /* frames in a row */
+	u32 last;    /* of the client: the newest stream */
+	u32 broken;  /* 1 when the frames were lost track of */
+	u8 header[64];
+};
+
+/* What was answered by data that passed. */
+struct answers {
+	u64 count;
+	u64 ns;
+	u64 longest_ns;
+};
+
+/* Streams of a connection that wait for their answers, at most. With them the struct fits into the 8 KiB that
+ * Linux can give out at any moment. */
+#define OPEN_STREAMS 512
+
+/* A connection of HTTP/2: see http2.h. */
+struct http2 {
+	struct direction client;
+	struct direction server;
+	struct answers answers;
+	u32 sure; /* 1 when it is HTTP/2; 0 while it may be */
+	u32 streams[OPEN_STREAMS]; /* 0 for none */
+	u64 since_ns[OPEN_STREAMS];
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct http2);
+} HTTP2 SEC(".maps");
 
 /* Numbers of the paths of sockets, from 1. */
 struct {
@@ -227,7 +278,7 @@ static void lost(enum loss what)
 {
 	struct globals *g = globals();
 	if (g)
-		__sync_fetch_and_add(&g->losses[what & 15], 1);
+		__sync_fetch_and_add(&g->losses[what & (LOSS_SLOTS - 1)], 1);
 }
 
 /* A thread's number in knee's PID namespace, 0 when that namespace does not contain the thread. `inner` receives the

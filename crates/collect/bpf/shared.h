@@ -474,8 +474,13 @@ enum loss {
 	LOSS_STACKS,
 	LOSS_SWITCHES, /* a switch away from the processor was missed; its time follows from the run time */
 	LOSS_PEERS,
+	LOSS_STREAMS, /* more requests at once on a connection of HTTP/2 than there is room for */
+	LOSS_FRAMES,  /* connections of HTTP/2 that were lost track of: from then on, requests at once count as one */
+	LOSS_HIDDEN,  /* connections whose first data could not be read, so that it is not known whether they are HTTP/2 */
 	LOSS_KINDS,
 };
+/* Room for them; a power of two. */
+#define LOSS_SLOTS 32
 
 struct globals {
 	u32 next_slot;
@@ -489,7 +494,9 @@ struct globals {
 	u32 counters; /* how many hardware events are open */
 	u32 pid_namespace; /* knee's own; 0 for the initial one */
 	u64 attached_ns;   /* when observing of running threads began */
-	u64 losses[16];
+	u32 enrolled;      /* 1 when all of them are observed */
+	u32 padding;
+	u64 losses[LOSS_SLOTS];
 };
 
 enum event_kind {
@@ -639,7 +646,7 @@ SIZE(peer_value, 40);
 SIZE(foreign_value, 24);
 SIZE(syscall_key, 8);
 SIZE(processor_record, 64);
-SIZE(globals, 176);
+SIZE(globals, 312);
 SIZE(period_event, 56);
 SIZE(stretch_event, 168);
 SIZE(call_event, 32);

@@ -3,10 +3,12 @@
  *
  * At a connection that the program accepted, a request begins with the first data after an answer, and is answered by
  * the first data sent after that. At a connection that the program made itself it is the other way round: data sent,
- * then data received. Several requests sent at once (pipelining, HTTP/2 streams) count as one.
+ * then data received. Several requests sent at once (pipelining) count as one, but those of HTTP/2, which are told apart
+ * by their streams: see http2.h.
  */
 #include <bpf/bpf_tracing.h>
 #include "place.h"
+#include "http2.h"
 
 /* Network byte order to the processor's; both architectures are little-endian here. */
 #define HOST_ORDER(port) __builtin_bswap16(port)
@@ -119,7 +121,7 @@ static __always_inline struct peer_value *peer_of(struct peer_key *key)
 }
 
 /* Data went through a socket of the current thread. */
-static __noinline int passed(struct sock *sk, bool received)
+static __noinline int passed(struct sock *sk, bool received, u32 bytes)
 {
 	struct thread_record *record = record_of(bpf_get_current_task_btf());
 	if (!record || record->fresh)
@@ -138,6 +140,9 @@ static __noinline int passed(struct sock *sk, bool received)
 		key.side = connection->side;
 		key.path = connection->path;
 	} else if (type == SOCK_STREAM && (family == AF_INET || family == AF_INET6)) {
+		/* Closed meanwhile, by what the other end replied. Without its port it is on no side. */
+		if (!sk->__sk_common.skc_num)
+			return 0;
 		key_of(&key, sk);
 	} else {
 		return 0;
@@ -156,26 +161,29 @@ static __noinline int passed(struct sock *sk, bool received)
 	}
 	bool begins = received == (key.side == PEER_CLIENTS);
 	if (!connection)
-		connection = connection_of(sk, begins);
+		connection = connection_of(sk, true);
 	if (!connection)
 		return 0;
-	u64 since = connection->since_ns;
-	if (begins) {
-		if (!since)
+	struct answers answered = {};
+	if (connection->protocol == PROTOCOL_OTHER || !by_stream(sk, connection, begins, bytes, &answered)) {
+		u64 since = connection->since_ns;
+		if (begins && !since)
 			connection->since_ns = now;
-		return 0;
+		if (begins || !since)
+			return 0;
+		connection->since_ns = 0;
+		answered.count = 1;
+		answered.ns = answered.longest_ns = now - since;
 	}
-	if (!since)
+	if (!answered.count)
 		return 0;
-	u64 took = now - since;
-	connection->since_ns = 0;
 	value = peer_of(&key);
 	if (!value)
 		return 0;
-	value->exchanges++;
-	value->exchange_ns += took;
-	if (took > value->longest_ns)
-		value->longest_ns = took;
+	value->exchanges += answered.count;
+	value->exchange_ns += answered.ns;
+	if (answered.longest_ns > value->longest_ns)
+		value->longest_ns = answered.longest_ns;
 	return 0;
 }
 
@@ -183,13 +191,13 @@ static __noinline int passed(struct sock *sk, bool received)
 SEC("tp_btf/sock_recv_length")
 int BPF_PROG(on_receive, struct sock *sk, int result, int flags)
 {
-	return result > 0 && !(flags & MSG_PEEK) ? passed(sk, true) : 0;
+	return result > 0 && !(flags & (MSG_PEEK | MSG_ERRQUEUE)) ? passed(sk, true, result) : 0;
 }
 
 SEC("tp_btf/sock_send_length")
 int BPF_PROG(on_send, struct sock *sk, int result, int flags)
 {
-	return result > 0 ? passed(sk, false) : 0;
+	return result > 0 ? passed(sk, false, result) : 0;
 }
 
 /* The program opens a port; those that were open before are told by user space. Or a connection ends, in whatever
@@ -199,8 +207,10 @@ int BPF_PROG(on_state, struct sock *sk, int before, int after)
 {
 	if (after == TCP_CLOSE) {
 		struct connection *connection = connection_of(sk, false);
-		if (connection)
+		if (connection) {
 			connection->since_ns = 0;
+			forget_streams(sk, connection);
+		}
 		return 0;
 	}
 	if (after != TCP_LISTEN || !record_of(bpf_get_current_task_btf()))

@@ -431,8 +431,8 @@ tables! {
         count: u32,
     }
     /// What a thread exchanged over TCP, and over stream sockets in the file system; since format 1.10. Several
-    /// requests that are sent at once count as one. A row with a wait says for whom the thread waited there, other rows
-    /// say what it exchanged.
+    /// requests that are sent at once over one connection count as one, except streams of HTTP/2 (from format 1.12 on;
+    /// not with TLS). A row with a wait says for whom the thread waited there, other rows say what it exchanged.
     pub struct Peer in "peers" {
         /// The traced run.
         run: RunId,

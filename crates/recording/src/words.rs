@@ -176,6 +176,10 @@ pub const CUT_STACKS: &str = "outermost frames of stacks";
 pub const THINNED_CALLS: &str = "system calls on the timeline";
 /// A loss: calls missing on the timeline because there was no room; the sums include them.
 pub const DROPPED_CALLS: &str = "system calls on the timeline (no room)";
+/// Connections of HTTP/2 whose frames could not be followed: from then on, requests at once on them count as one.
+pub const UNFOLLOWED_STREAMS: &str = "connections of HTTP/2 whose frames could not be followed";
+/// Connections whose first data could not be read: if they are HTTP/2, requests at once on them count as one.
+pub const HIDDEN_PROTOCOLS: &str = "connections whose first data could not be read";
 
 /// A capability that answers depend on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -197,6 +201,10 @@ pub enum LossKind {
     ThinnedCalls,
     /// Calls on the timeline for which there was no room.
     DroppedCalls,
+    /// Connections of HTTP/2 whose requests at once count as one.
+    UnfollowedStreams,
+    /// Connections that may be HTTP/2; if so, their requests at once count as one.
+    HiddenProtocols,
     /// Something else, known only by its text.
     Other,
 }
@@ -220,6 +228,8 @@ impl LossKind {
             CUT_STACKS => LossKind::CutStacks,
             THINNED_CALLS => LossKind::ThinnedCalls,
             DROPPED_CALLS => LossKind::DroppedCalls,
+            UNFOLLOWED_STREAMS => LossKind::UnfollowedStreams,
+            HIDDEN_PROTOCOLS => LossKind::HiddenProtocols,
             _ => LossKind::Other,
         }
     }

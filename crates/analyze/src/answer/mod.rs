@@ -77,7 +77,7 @@ pub struct Answer {
 pub struct Requests {
     /// The thread count of the run.
     pub threads: u32,
-    /// Requests answered. Several that are sent at once over one connection count as one.
+    /// Requests answered. Several that are sent at once over one connection count as one, except streams of HTTP/2.
     pub count: u64,
     /// How many a second.
     pub per_second: f64,

@@ -337,6 +337,16 @@ fn lost(facts: &Facts<'_, '_>) -> Vec<String> {
                 "some call stacks are cut off, so callers may be missing (in the {runs}: {})",
                 numbers.join(", ")
             ),
+            LossKind::UnfollowedStreams => format!(
+                "{}, so requests that were under way at once on one of them count as one (in the {runs}: {})",
+                loss.what,
+                numbers.join(", ")
+            ),
+            LossKind::HiddenProtocols => format!(
+                "{}: where they are HTTP/2, requests that were under way at once count as one (in the {runs}: {})",
+                loss.what,
+                numbers.join(", ")
+            ),
             _ => format!("{} were lost in the {runs}: {}", loss.what, numbers.join(", ")),
         }
     };

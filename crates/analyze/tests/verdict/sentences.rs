@@ -5,6 +5,7 @@
 use crate::common::{answer_for, around, repaired};
 use recording::synthetic::{Sketch, ms};
 use recording::tables::Loss;
+use recording::words::{DROPPED_CALLS, HIDDEN_PROTOCOLS, UNFOLLOWED_STREAMS};
 
 #[test]
 fn what_all_traced_runs_lost_is_one_warning() {
@@ -21,6 +22,23 @@ fn what_all_traced_runs_lost_is_one_warning() {
         "samples were lost in the traced runs: 7 with 1 thread, 7 with 2 threads, 7 with 4 threads",
     ];
     assert_eq!(warnings, told);
+}
+
+/// Requests of HTTP/2 that could not be told apart are not lost: they count as one.
+#[test]
+fn connections_that_were_not_followed_are_told_as_that() {
+    let mut tables = repaired();
+    let run = tables.traces[0].run;
+    for (what, count) in [(UNFOLLOWED_STREAMS, 2), (HIDDEN_PROTOCOLS, 3), (DROPPED_CALLS, 0)] {
+        tables.losses.push(Loss { run, what: what.to_owned(), count, of: None });
+    }
+    let told = [
+        "connections of HTTP/2 whose frames could not be followed, so requests that were under way at once on one of \
+         them count as one (in the traced run: 2 with 1 thread)",
+        "connections whose first data could not be read: where they are HTTP/2, requests that were under way at once \
+         count as one (in the traced run: 3 with 1 thread)",
+    ];
+    assert_eq!(answer_for(&tables).warnings, told);
 }
 
 #[test]

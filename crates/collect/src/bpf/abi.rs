@@ -23,6 +23,9 @@ pub(crate) const LOSSES: [Option<&str>; LOSS_KINDS as usize] = [
     Some("call paths"),
     Some("switches (their times are known)"),
     Some("addresses of connections"),
+    Some("requests over HTTP/2 (too many at once on a connection)"),
+    Some(recording::words::UNFOLLOWED_STREAMS),
+    Some(recording::words::HIDDEN_PROTOCOLS),
 ];
 pub(crate) const LOST_SAMPLES: &str = "samples";
 

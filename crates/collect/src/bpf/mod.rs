@@ -296,7 +296,9 @@ impl Programs {
             file.read_to_end(&mut Vec::new())?;
             Ok(())
         };
-        walk().map_err(Error::bpf("walk over the threads of the process"))
+        walk().map_err(Error::bpf("walk over the threads of the process"))?;
+        self.globals.poke(0, offset_of!(Globals, enrolled), 1);
+        Ok(())
     }
 
     /// Stops observing. No hook runs any more, so the tables do not change while they are read and agree with each

@@ -79,12 +79,12 @@ fn a_load_that_cannot_keep_its_server_busy_is_reported() {
 }
 
 /// A port at which nothing listens.
-fn free_port() -> String {
+pub(crate) fn free_port() -> String {
     std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string()
 }
 
 /// Ends a process when the test does.
-struct Ended(std::process::Child);
+pub(crate) struct Ended(pub(crate) std::process::Child);
 
 impl Drop for Ended {
     fn drop(&mut self) {
@@ -94,7 +94,7 @@ impl Drop for Ended {
 }
 
 /// True where the answer has requests. Only older kernels, which do not report sent and received data, may leave them out.
-fn counts_requests(answer: &Value) -> bool {
+pub(crate) fn counts_requests(answer: &Value) -> bool {
     if !answer["requests"][0].is_null() {
         return true;
     }

@@ -5,6 +5,7 @@ mod load;
 mod names;
 mod processors;
 mod rights;
+mod streams;
 mod sweep;
 mod trials;
 mod watch;

@@ -593,7 +593,15 @@ pub(crate) const LOSS_STACKS: u32 = 12;
 /// a switch away from the processor was missed; its time follows from the run time
 pub(crate) const LOSS_SWITCHES: u32 = 13;
 pub(crate) const LOSS_PEERS: u32 = 14;
-pub(crate) const LOSS_KINDS: u32 = 15;
+/// more requests at once on a connection of HTTP/2 than there is room for
+pub(crate) const LOSS_STREAMS: u32 = 15;
+/// connections of HTTP/2 that were lost track of: from then on, requests at once count as one
+pub(crate) const LOSS_FRAMES: u32 = 16;
+/// connections whose first data could not be read, so that it is not known whether they are HTTP/2
+pub(crate) const LOSS_HIDDEN: u32 = 17;
+pub(crate) const LOSS_KINDS: u32 = 18;
+/// Room for them; a power of two.
+pub(crate) const LOSS_SLOTS: usize = 32;
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Globals {
@@ -613,7 +621,10 @@ pub(crate) struct Globals {
     pub(crate) pid_namespace: u32,
     /// when observing of running threads began
     pub(crate) attached_ns: u64,
-    pub(crate) losses: [u64; 16],
+    /// 1 when all of them are observed
+    pub(crate) enrolled: u32,
+    pub(crate) padding: u32,
+    pub(crate) losses: [u64; LOSS_SLOTS],
 }
 
 pub(crate) const EVENT_PERIOD: u32 = 1;
@@ -1015,7 +1026,7 @@ const _: () = {
     assert!(offset_of!(ProcessorRecord, observer_ns) == 32);
     assert!(offset_of!(ProcessorRecord, calls) == 40);
     assert!(offset_of!(ProcessorRecord, padding) == 48);
-    assert!(size_of::<Globals>() == 176);
+    assert!(size_of::<Globals>() == 312);
     assert!(offset_of!(Globals, next_slot) == 0);
     assert!(offset_of!(Globals, next_thread) == 4);
     assert!(offset_of!(Globals, next_place) == 8);
@@ -1027,7 +1038,9 @@ const _: () = {
     assert!(offset_of!(Globals, counters) == 32);
     assert!(offset_of!(Globals, pid_namespace) == 36);
     assert!(offset_of!(Globals, attached_ns) == 40);
-    assert!(offset_of!(Globals, losses) == 48);
+    assert!(offset_of!(Globals, enrolled) == 48);
+    assert!(offset_of!(Globals, padding) == 52);
+    assert!(offset_of!(Globals, losses) == 56);
     assert!(size_of::<Header>() == 8);
     assert!(offset_of!(Header, kind) == 0);
     assert!(offset_of!(Header, thread) == 4);

@@ -62,7 +62,7 @@ impl Beginning {
 
 /// Emits what the kernel side lost. `sampled`: samples that were not lost.
 pub(super) fn losses(programs: &Programs, sampled: u64, to: &mut Builder) {
-    let counts = programs.globals.read(0).map_or([0; 16], |globals| globals.losses);
+    let counts = programs.globals.read(0).map_or([0; LOSS_SLOTS], |globals| globals.losses);
     for (what, count) in LOSSES.iter().zip(counts) {
         if let Some(what) = *what {
             to.add(Event::Lost { what, count, of: (what == LOST_SAMPLES).then_some(sampled + count) });
