@@ -5,8 +5,10 @@
 
 use crate::load::{Ended, counts_requests, free_port};
 use serde_json::Value;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 const KNEE: &str = env!("CARGO_BIN_EXE_knee");
 
@@ -119,4 +121,58 @@ fn frames_that_cannot_be_followed_are_told() {
             assert!(told(&answer, words), "{how}: {:#}", answer["warnings"]);
         }
     }
+}
+
+/// Nobody saw the preface of a connection that is older than the recording: its frames are recognised, in reads and writes
+/// of at least the nine bytes of a header.
+#[test]
+#[ignore = "needs root: run ./dev live"]
+fn streams_of_a_connection_that_was_there_before_count() {
+    // Until there are enough frames, both ways, the requests of the first round count as one.
+    let enough = |count: &u64| (3 * ROUNDS - 3..=3 * ROUNDS).contains(count);
+    // On a busy machine knee may begin to look after the client has been let go.
+    let mut found = Vec::new();
+    for seconds in [2, 8, 20] {
+        let answer = attach(&Streams::new(), Duration::from_secs(seconds));
+        if !counts_requests(&answer) {
+            return;
+        }
+        assert!(!told(&answer, "HTTP/2"), "{:#}", answer["warnings"]);
+        found.push(answer["requests"][0]["count"].as_u64().unwrap());
+        if found.last().is_some_and(enough) {
+            return;
+        }
+    }
+    panic!("{found:?}");
+}
+
+/// The answer about a server that has spoken with its client already, which goes on so long after knee was started.
+fn attach(streams: &Streams, begins_after: Duration) -> Value {
+    let port = free_port();
+    let program = || Command::new(streams.program());
+    let server = Ended(program().args(["server", &port, "whole"]).spawn().unwrap());
+    while std::net::TcpStream::connect(format!("127.0.0.1:{port}")).is_err() {}
+    let arguments = ["client", &port, "whole", &ROUNDS.to_string(), "held"];
+    let mut client = Ended(program().args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap());
+    let mut says = BufReader::new(client.0.stdout.take().unwrap());
+    let mut line = String::new();
+    says.read_line(&mut line).unwrap();
+    assert_eq!(line, "held\n");
+
+    let knee = Command::new(KNEE)
+        .args(["record", "-p", &server.0.id().to_string(), "--format", "json", "-o", "out"])
+        .current_dir(streams.0.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(begins_after);
+    client.0.stdin.take().unwrap().write_all(b"\n").unwrap();
+    says.read_to_string(&mut line).unwrap();
+    assert!(line.contains("120 requests"), "{line}");
+    // The recording ends with the server.
+    drop(server);
+    let output = knee.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
 }
