@@ -81,11 +81,11 @@ pub struct LargestShare {
     pub pool: BTreeSet<ThreadId>,
 }
 
-/// The thread of a pool that has the largest share of its work, if one is always busy and others are not.
-pub fn largest_share(traced: &Traced<'_>, stacks: &Stacks<'_>) -> Option<LargestShare> {
+/// The thread of a pool that has the largest share of its work, if one is always busy and others are not. `pools`: see
+/// [`pools`].
+pub fn largest_share(traced: &Traced<'_>, pools: &[BTreeSet<ThreadId>]) -> Option<LargestShare> {
     let busiest = Busiest::new(traced, 1.0).filter(|busiest| busiest.is_ahead(NEXT_SHARE) && !traced.loaded())?;
-    let pools = pools(&similar_threads::calls(stacks, &traced.samples));
-    let pool = pools.into_iter().find(|pool| pool.len() > 1 && pool.contains(&busiest.thread))?;
+    let pool = pools.iter().find(|pool| pool.len() > 1 && pool.contains(&busiest.thread))?;
     let has_work = |state: State| matches!(state, State::Running | State::Runnable | State::Preempted);
     let busy = |threads: &dyn Fn(ThreadId) -> bool| {
         let slices = traced.slices.iter().filter(|s| pool.contains(&s.thread) && threads(s.thread));
@@ -94,13 +94,13 @@ pub fn largest_share(traced: &Traced<'_>, stacks: &Stacks<'_>) -> Option<Largest
     let (all, others) = (busy(&|_| true), busy(&|thread| thread != busiest.thread));
     // If the others have work mostly when the first has none, it is given out one piece at a time.
     let beside = all.several > MOST * others.any;
-    (beside && others.any > MIN_SHARE * all.any).then_some(LargestShare { busiest, pool })
+    (beside && others.any > MIN_SHARE * all.any).then(|| LargestShare { busiest, pool: pool.clone() })
 }
 
 /// Waits of a pool in which one thread has the largest share: those of the other threads for work from outside the pool,
 /// and those of who brings it for the pool.
-fn beside_largest(traced: &Traced<'_>, stacks: &Stacks<'_>, why: &QuickMap<WaitId, Why>) -> Vec<WaitId> {
-    let Some(LargestShare { busiest, pool }) = largest_share(traced, stacks) else { return Vec::new() };
+fn beside_largest(traced: &Traced<'_>, pools: &[BTreeSet<ThreadId>], why: &QuickMap<WaitId, Why>) -> Vec<WaitId> {
+    let Some(LargestShare { busiest, pool }) = largest_share(traced, pools) else { return Vec::new() };
     let short = |wait: &Wait| are_short(traced, wait.blocked_ns as f64, wait.count);
     let may_be = |wait: &&Wait| matches!(why.get(&wait.wait), Some(Why::Condition | Why::Futex)) && short(wait);
     let waits: Vec<&Wait> = traced.waits.values().copied().filter(may_be).collect();
@@ -130,7 +130,7 @@ pub(super) fn out_of_work(traced: &Traced<'_>, stacks: &Stacks<'_>, why: &QuickM
     if conditions().next().is_none() {
         return Vec::new();
     }
-    let pools = pools(&similar_threads::calls(stacks, &traced.samples));
+    let pools = pools(traced, stacks);
     let mut candidates: BTreeMap<&BTreeSet<ThreadId>, Vec<(&Wait, ThreadId)>> = BTreeMap::new();
     for wait in conditions() {
         let pool = pools.iter().find(|pool| pool.len() > 1 && pool.contains(&wait.thread));
@@ -142,7 +142,7 @@ pub(super) fn out_of_work(traced: &Traced<'_>, stacks: &Stacks<'_>, why: &QuickM
     // stretch: both may be ordinary hand-overs.
     let whole = |s: &Slice| s.count == 1 && s.spent_ns == s.end_ns.saturating_sub(s.start_ns);
     let long = |s: &Slice| whole(s) && s.spent_ns >= traced.trace.sample_period_ns;
-    let mut found = beside_largest(traced, stacks, why);
+    let mut found = beside_largest(traced, &pools, why);
     for (pool, waits) in candidates {
         let running = |state: State| state == State::Running;
         let busy = Busy::from_slices(traced.slices.iter().filter(|s| pool.contains(&s.thread)), running);
@@ -170,10 +170,11 @@ pub(super) fn out_of_work(traced: &Traced<'_>, stacks: &Stacks<'_>, why: &QuickM
     found
 }
 
-/// Groups of threads that do the same work.
-fn pools(calls: &BTreeMap<ThreadId, Calls<'_>>) -> Vec<BTreeSet<ThreadId>> {
+/// Groups of threads that do the same work, by what their samples show.
+pub fn pools(traced: &Traced<'_>, stacks: &Stacks<'_>) -> Vec<BTreeSet<ThreadId>> {
+    let calls = similar_threads::calls(stacks, &traced.samples);
     let mut pools: Vec<(BTreeSet<ThreadId>, &Calls)> = Vec::new();
-    for (thread, calls) in calls {
+    for (thread, calls) in &calls {
         match pools.iter_mut().find(|(_, first)| similar_threads::overlap(first, calls) > MOST) {
             Some((pool, _)) => drop(pool.insert(*thread)),
             None => pools.push((BTreeSet::from([*thread]), calls)),

@@ -7,7 +7,7 @@ use crate::account::Ledger;
 use crate::account::criticality::Idle;
 use crate::account::lines::Why;
 use crate::account::pieces::Activity;
-use crate::account::pool::{LargestShare, are_short, largest_share};
+use crate::account::pool::{LargestShare, are_short, largest_share, pools};
 use crate::answer::{Cause, Evidence, Unit};
 use crate::causes::shared::blame::{by_weight, named, running, samples_of, waits};
 use crate::causes::shared::{Meta, evidence, found};
@@ -56,7 +56,7 @@ pub(super) fn explain<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, lost: 
         rows.push(evidence(name, last.running_ns as f64 * 1e-9, Unit::Seconds, "threads"));
     }
     if are_short(traced, blocked * 1e9, count)
-        && let Some(largest) = largest_share(traced, &facts.model.stacks)
+        && let Some(largest) = largest_share(traced, &pools(traced, &facts.model.stacks))
     {
         return unequal(facts, &largest, ledger, rows, found(ledger, meta, lost));
     }

@@ -10,8 +10,8 @@ const PRICE: &str = "price@app app.c:20 < worker@app app.c:60";
 const NEXT: &str = "?@libc.so.6 < pthread_cond_wait@libc.so.6 < next_task@app app.c:40 < worker@app app.c:58";
 const FULL: &str = "?@libc.so.6 < pthread_cond_wait@libc.so.6 < put@app app.c:44 < main@app app.c:90";
 
-/// A second in which `a` always works, and `b` runs `code` for some microseconds of each millisecond: at its begin or at
-/// its end. Who brings the tasks waits for `a`.
+/// A second in which `a` always works, and `b` runs `code` for `b_runs` microseconds of each millisecond and waits for a
+/// task for the rest. The thread that hands out the tasks waits for `a`.
 fn shares(b_runs: u64, code: &str) -> Answer {
     let cpu = 1.0 + b_runs as f64 * 1e-3;
     let sketch = Sketch::new(2).clean(1, &around(cpu)).clean_cpu(2, &around(1.0), &around(cpu));
