@@ -101,6 +101,30 @@ fn unwinding_works_without_symbols_and_without_the_index() {
     }
 }
 
+/// As in code that Mono compiles.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn code_made_at_run_time_without_frame_pointers_is_unwound() {
+    let directory = tempfile::tempdir().unwrap();
+    let process = Stopped::start(&compile("made.c", directory.path(), "made", &[]), &[]);
+    let mut unwinder = process.unwinder(&ModuleCache::new());
+    let (frames, end) = process.unwind(&mut unwinder, process.threads()[0]);
+    assert_eq!(end, StackEnd::Complete);
+    let (made, known): (Vec<CodeAddress>, Vec<CodeAddress>) =
+        frames.iter().copied().partition(|frame| unwinder.locate(frame.lookup()).unwrap().module.is_none());
+    assert_eq!(made.len(), 1);
+    let names = names(&unwinder, &mut Symbolizer::new(), &known);
+    let inner = position(&names, "inner");
+    assert_eq!(names[inner..inner + 3], ["inner", "outer", "main"], "{names:?}");
+
+    // Where the memory cannot be read any more, nothing is guessed.
+    let mut blind = Unwinder::new(&ModuleCache::new());
+    blind.set_mappings(&process.mappings(), None);
+    let (frames, end) = process.unwind(&mut blind, process.threads()[0]);
+    assert_eq!(end, StackEnd::Truncated { why: Truncation::NoModule });
+    assert_eq!(frames.last(), made.first());
+}
+
 #[test]
 fn an_incomplete_stack_has_a_reason() {
     let directory = tempfile::tempdir().unwrap();

@@ -12,6 +12,8 @@ pub(crate) enum Leaving {
     /// The return address is `skip` bytes above the stack pointer, and the caller's frame pointer `frame_pointer` bytes
     /// above it; without `frame_pointer`, the caller's is still in the register.
     Return { skip: u64, frame_pointer: Option<u64> },
+    /// The same, if the word there is the address after a call: the function's end, which shows it, may be another one's.
+    Checked { skip: u64, frame_pointer: Option<u64> },
     /// It returns to the kernel after a signal: the registers of the interrupted code are above the stack pointer.
     Signal,
 }
@@ -60,7 +62,7 @@ fn is_signal_return(code: &[u8]) -> bool {
 
 /// The end of a function: only instructions that release its stack, up to the return.
 #[cfg(target_arch = "x86_64")]
-fn ending(mut code: &[u8]) -> Option<Leaving> {
+pub(super) fn ending(mut code: &[u8]) -> Option<Leaving> {
     let (mut skip, mut frame_pointer) = (0u64, None);
     loop {
         code = match *code {

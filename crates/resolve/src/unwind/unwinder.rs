@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use framehop::{ExplicitModuleSectionInfo, FrameAddress, Unwinder as _};
 
 use super::arch::{Engine, Rules, frame_pointer, interrupted, leave, stack_pointer, start};
+use super::epilogue::{AHEAD, CALL, end_ahead, ends_with_call};
 use super::leaving::{CODE, Leaving, leaving};
 use crate::address::{CodeAddress, UserRegisters};
 use crate::error::{ModuleError, ModuleProblem};
@@ -91,6 +92,8 @@ pub struct Unwinder {
     /// How frames are left that are not unwound by a module's unwind information, by lookup address and whether the
     /// frame was the innermost.
     leavings: HashMap<(u64, bool), Option<Leaving>>,
+    /// Whether a call is before an address, for those that may be return addresses.
+    after_calls: HashMap<u64, bool>,
     /// The memory of the process, from which instructions that are in no file are read.
     memory: Option<PathBuf>,
     /// The virtual machine, which knows the frames of its code.
@@ -112,6 +115,7 @@ impl Unwinder {
             code: Vec::new(),
             problems: Vec::new(),
             leavings: HashMap::new(),
+            after_calls: HashMap::new(),
             memory: None,
             hotspot: None,
             unwound: 0,
@@ -154,6 +158,7 @@ impl Unwinder {
             // The rules are cached by address and a 16-bit generation, which would eventually wrap around.
             self.rules = Rules::new_in();
             self.leavings.clear();
+            self.after_calls.clear();
             self.highest = self.code.last().map_or(0, |code| code.mapping.end);
         }
         changed
@@ -213,6 +218,7 @@ impl Unwinder {
         self.unwound += 1;
         if self.unwound.is_multiple_of(CODE_READ_ANEW) {
             self.leavings.clear();
+            self.after_calls.clear();
         }
         self.follow(CodeAddress::InstructionPointer(registers.ip), registers, stack, frames)
     }
@@ -284,7 +290,14 @@ impl Unwinder {
                     Err(error) => Err(error),
                 },
                 Some(Leaving::Return { skip, frame_pointer }) => leave(&mut state, skip, frame_pointer, &mut read),
-                None => self.engine.unwind_frame(frame_address(at), &mut state, &mut self.rules, &mut read),
+                Some(Leaving::Checked { skip, frame_pointer })
+                    if read(stack_pointer(&state).wrapping_add(skip)).is_ok_and(|word| self.is_after_call(word)) =>
+                {
+                    leave(&mut state, skip, frame_pointer, &mut read)
+                }
+                Some(Leaving::Checked { .. }) | None => {
+                    self.engine.unwind_frame(frame_address(at), &mut state, &mut self.rules, &mut read)
+                }
             };
             let next = match step {
                 // Without unwind information, the end is only a guess from a frame pointer that happened to be zero.
@@ -322,17 +335,17 @@ impl Unwinder {
         let found = match &code.module {
             Some(module) => module_leaving(code, module, at),
             None => {
-                let mut bytes = [0; CODE];
-                let file = self.memory.as_ref().and_then(|memory| File::open(memory).ok());
-                let read = file.and_then(|file| file.read_at(&mut bytes, at.raw()).ok()).unwrap_or(0);
-                let by_code = leaving(&bytes[..read], innermost);
+                let mut bytes = [0; AHEAD];
+                let read = read_code(self.memory.as_deref(), at.raw(), &mut bytes);
+                let by_code = leaving(&bytes[..read.min(CODE)], innermost);
                 let mut by_frame = || {
                     let hotspot = self.hotspot.as_mut().filter(|_| cfg!(target_arch = "x86_64"))?;
                     let skip = hotspot.return_address(at.lookup(), innermost)?;
                     // The frame pointer is saved below the return address.
                     Some(Leaving::Return { skip, frame_pointer: skip.checked_sub(8) })
                 };
-                if innermost { by_code.or_else(by_frame) } else { by_frame().or(by_code) }
+                let found = if innermost { by_code.or_else(by_frame) } else { by_frame().or(by_code) };
+                found.or_else(|| end_ahead(&bytes[..read], at.raw()))
             }
         };
         if self.leavings.len() >= LEAVINGS_LIMIT {
@@ -340,6 +353,23 @@ impl Unwinder {
         }
         self.leavings.insert(key, found);
         found
+    }
+
+    /// True when the instruction before an address is a call.
+    fn is_after_call(&mut self, address: u64) -> bool {
+        if let Some(known) = self.after_calls.get(&address) {
+            return *known;
+        }
+        let mut bytes = [0; CALL];
+        let start = address.wrapping_sub(CALL as u64);
+        let is = self.code_at(address.wrapping_sub(1)).is_some()
+            && read_code(self.memory.as_deref(), start, &mut bytes) == CALL
+            && ends_with_call(&bytes);
+        if self.after_calls.len() >= LEAVINGS_LIMIT {
+            self.after_calls.clear();
+        }
+        self.after_calls.insert(address, is);
+        is
     }
 
     fn classify(&self, error: framehop::Error, end: u64, has_module: bool, fp: u64, depth: usize) -> StackEnd {
@@ -453,6 +483,12 @@ impl Unwinder {
         });
         same.or_else(|| self.code_at(address))
     }
+}
+
+/// Reads code of a process into `bytes`; returns how many of them could be read.
+fn read_code(memory: Option<&Path>, address: u64, bytes: &mut [u8]) -> usize {
+    let file = memory.and_then(|memory| File::open(memory).ok());
+    file.and_then(|file| file.read_at(bytes, address).ok()).unwrap_or(0)
 }
 
 /// How a frame in a file is left: by Go's function table, or by the instructions where there is nothing else.
