@@ -132,11 +132,16 @@ pub(super) fn out_of_work(traced: &Traced<'_>, stacks: &Stacks<'_>, why: &QuickM
     }
     let pools = pools(traced, stacks);
     let mut candidates: BTreeMap<&BTreeSet<ThreadId>, Vec<(&Wait, ThreadId)>> = BTreeMap::new();
+    let mut callers: BTreeMap<&BTreeSet<ThreadId>, Option<ThreadId>> = BTreeMap::new();
     for wait in conditions() {
-        let pool = pools.iter().find(|pool| pool.len() > 1 && pool.contains(&wait.thread));
-        if let Some((pool, giver)) = pool.and_then(|pool| Some((pool, giver(traced, wait, pool)?))) {
-            candidates.entry(pool).or_default().push((wait, giver));
-        }
+        let Some(pool) = pools.iter().find(|pool| pool.len() > 1 && pool.contains(&wait.thread)) else { continue };
+        // Tasks that are divided by the pool's own threads: who called the pool has given them all.
+        let divided = || stacks.view(wait.user_stack, wait.syscall.is_some()).without_job;
+        let giver = match divided() {
+            true => *callers.entry(pool).or_insert_with(|| caller(traced, why, pool)),
+            false => giver(traced, wait, pool),
+        };
+        candidates.entry(pool).or_default().extend(giver.map(|giver| (wait, giver)));
     }
     // What runs during a wait shorter than the sampling period is not known, nor when a thread slept in a summed-up
     // stretch: both may be ordinary hand-overs.
@@ -194,6 +199,16 @@ fn giver(traced: &Traced<'_>, wait: &Wait, pool: &BTreeSet<ThreadId>) -> Option<
     }
     let (waker, ended) = by.into_iter().max_by_key(|(_, ns)| *ns)?;
     (ended as f64 > MOST * wait.blocked_ns as f64).then_some(waker)
+}
+
+/// The thread outside the pool that waited longest for the pool's threads.
+fn caller(traced: &Traced<'_>, why: &QuickMap<WaitId, Why>, pool: &BTreeSet<ThreadId>) -> Option<ThreadId> {
+    let outside: BTreeSet<ThreadId> = traced.threads.keys().filter(|t| !pool.contains(t)).copied().collect();
+    let waited = for_pool(traced, why, &outside, pool).into_iter();
+    waited
+        .map(|(thread, busy)| (thread, busy.between(0, u64::MAX).any))
+        .max_by(|a, b| a.1.total_cmp(&b.1))
+        .map(|(t, _)| t)
 }
 
 /// True when threads of the pool ended most of a wait.

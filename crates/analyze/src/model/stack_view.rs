@@ -55,6 +55,8 @@ pub struct View<'t> {
     pub semaphore: bool,
     /// True when the library's part holds an executor's worker that has no task.
     pub without_task: bool,
+    /// True when the tasks of such an executor keep their thread until they end.
+    pub without_job: bool,
     /// True when no code of the program is called by such a worker.
     pub idle_worker: bool,
     /// True when the entry is responsible for what happens here.
@@ -119,6 +121,7 @@ pub(super) fn summed_up<'t>(frames: &[Code<'t>], in_call: bool, lock_calls: &Has
     let entry = called_in.filter(|c| c.owner != Owner::System);
     let semaphore = entry.and_then(Code::name).is_some_and(runtimes::is_semaphore);
     let worker = frames.iter().rposition(has_no_task);
+    let library = || frames.iter().take_while(|c| c.owner != Owner::Own);
     let caller = own.and_then(|at| frames.get(at)).map(|c| c.frame.frame);
     let functions: Vec<Called> = frames.iter().map(called).collect();
     let stack = CallStack {
@@ -144,7 +147,8 @@ pub(super) fn summed_up<'t>(frames: &[Code<'t>], in_call: bool, lock_calls: &Has
         nameless: first.and_then(|at| frames.get(at)).filter(|c| is_made_at_run_time(c)).copied(),
         own: own.and_then(|at| frames.get(at)).copied(),
         semaphore,
-        without_task: frames.iter().take_while(|c| c.owner != Owner::Own).any(has_no_task),
+        without_task: library().any(has_no_task),
+        without_job: library().any(|c| c.name().is_some_and(runtimes::is_worker_without_job)),
         idle_worker: worker.is_some_and(|at| frames.iter().take(at).all(|c| c.owner != Owner::Own)),
         entry_owns: entry.is_some_and(|e| !semaphore && owns(e)),
     }

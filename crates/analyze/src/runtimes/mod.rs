@@ -198,6 +198,11 @@ pub fn is_worker_without_task(name: &str) -> bool {
     tables().any(|names| names.idle_workers.iter().any(|start| name.starts_with(start)))
 }
 
+/// True for such a function of an executor whose tasks keep their thread until they end.
+pub fn is_worker_without_job(name: &str) -> bool {
+    tables().any(|names| names.job_workers.iter().any(|start| name.starts_with(start)))
+}
+
 /// True where a thread that runs tasks is inside one of them, and no other task can run on it meanwhile. `functions`: its
 /// stack, innermost first.
 pub fn keeps_tasks_waiting<'n>(mut functions: impl Iterator<Item = &'n str>) -> bool {
@@ -317,7 +322,7 @@ pub fn takes_lock(called: Called<'_>) -> bool {
 
 /// The primitive that a stack is in. `innermost`: the primitives of the functions before the program's own, in order.
 ///
-/// The innermost decides, except that a lock, a barrier or a join around a condition is what the condition is used for.
+/// The innermost decides, except that a lock, a barrier or a join around a condition or a sleep is what that is used for.
 pub fn primitive_of_stack(
     stack: &CallStack<'_>,
     mut innermost: impl Iterator<Item = Primitive> + Clone,
@@ -327,9 +332,10 @@ pub fn primitive_of_stack(
     }
     let all = innermost.clone();
     match innermost.next() {
-        Some(Primitive::Condition) => {
-            let mut all = all;
-            Some(all.find(|p| *p != Primitive::Condition).unwrap_or(Primitive::Condition))
+        Some(Primitive::Condition | Primitive::Sleep) => {
+            let used_for = |p: &Primitive| !matches!(p, Primitive::Condition | Primitive::Sleep);
+            let sleep = || all.clone().find(|p| *p == Primitive::Sleep);
+            all.clone().find(used_for).or_else(sleep).or(Some(Primitive::Condition))
         }
         Some(other) => Some(other),
         None => first(|runtime| runtime.primitive_without_name(stack)),

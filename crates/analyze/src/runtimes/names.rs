@@ -47,6 +47,8 @@ pub(super) struct Names {
     pub collector_settings: Option<&'static CollectorSettings>,
     /// Starts of the functions in which a worker without a task waits; workers wake each other.
     pub idle_workers: &'static [&'static str],
+    /// Those of them whose tasks keep their thread until they end: while one is idle, no task waits.
+    pub job_workers: &'static [&'static str],
     /// Starts of the functions that run a task on a thread which other tasks want, too.
     pub task_runners: &'static [&'static str],
     /// Starts of the functions below which a task may keep its thread: others have more of them.
@@ -106,6 +108,7 @@ impl Names {
         collectors: &[],
         collector_settings: None,
         idle_workers: &[],
+        job_workers: &[],
         task_runners: &[],
         blocking_allowed: &[],
         queue_takers: &[],

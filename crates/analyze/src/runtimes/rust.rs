@@ -92,6 +92,7 @@ static NAMES: Names = Names {
         "rayon_core::sleep::",
         "rayon_core::registry::WorkerThread::wait_until",
     ],
+    job_workers: &["rayon_core::sleep::", "rayon_core::registry::WorkerThread::wait_until"],
     task_runners: &[
         "tokio::runtime::scheduler::multi_thread::worker::Context::run_task",
         "tokio::runtime::scheduler::current_thread::",

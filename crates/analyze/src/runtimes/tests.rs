@@ -176,3 +176,34 @@ fn who_keeps_other_tasks_waiting() {
         assert!(!keeps(&format!("load_profile < {stack} < main")), "{stack}");
     }
 }
+
+/// CPython's lock and the condition inside it have no names of their own in most distributions.
+#[test]
+fn the_interpreters_lock_is_taken_and_released_by_a_condition() {
+    let locked = |names: &[(&str, &str)]| {
+        let functions: Vec<Called> = names.iter().map(|(name, module)| Called { name, module }).collect();
+        lock_taken(&CallStack { functions: &functions, library: functions.len(), at_lock_call: false }).is_some()
+    };
+    let wait = ("pthread_cond_timedwait", "libc.so.6");
+    let signal = ("pthread_cond_signal", "libc.so.6");
+    assert!(locked(&[wait, ("", "python3.11"), ("PyEval_RestoreThread", "python3.11")]));
+    assert!(locked(&[signal, ("", "python3.11"), ("PyEval_SaveThread", "python3.11")]));
+    assert!(locked(&[("futex_wait", "libc.so.6"), ("drop_gil", "libpython3.11.so.1.0")]));
+    // Near misses: an extension's own condition, and a lock object of the interpreter.
+    assert!(!locked(&[signal, ("queue_put", "_native.so"), ("PyObject_Call", "python3.11")]));
+    assert!(!locked(&[("sem_wait", "libc.so.6"), ("PyThread_acquire_lock_timed", "python3.11")]));
+}
+
+/// A lock that sleeps between its attempts is a lock; a program that sleeps in its own code sleeps.
+#[test]
+fn a_sleep_inside_a_lock_is_waiting_for_the_lock() {
+    let of = |primitives: &[Primitive]| {
+        let stack = CallStack { functions: &[], library: 0, at_lock_call: false };
+        primitive_of_stack(&stack, primitives.iter().copied())
+    };
+    assert_eq!(of(&[Primitive::Sleep, Primitive::Lock]), Some(Primitive::Lock));
+    assert_eq!(of(&[Primitive::Condition, Primitive::Sleep, Primitive::Barrier]), Some(Primitive::Barrier));
+    assert_eq!(of(&[Primitive::Condition, Primitive::Sleep]), Some(Primitive::Sleep));
+    assert_eq!(of(&[Primitive::Condition]), Some(Primitive::Condition));
+    assert_eq!(of(&[Primitive::Lock, Primitive::Sleep]), Some(Primitive::Lock));
+}

@@ -19,14 +19,15 @@ impl Runtime for CPython {
     }
 
     /// The global lock is taken with a timed wait at a condition (take_gil in Python/ceval_gil.c). Nothing else in
-    /// CPython makes such a wait: its other locks are semaphores. `take_gil` has no symbol in most distributions.
+    /// CPython makes such a wait: its other locks are semaphores. Who releases it signals that condition (drop_gil), and may
+    /// have to wait inside. Neither function has a symbol in most distributions.
     fn lock_taken(&self, stack: &CallStack<'_>) -> Option<&'static RuntimeLock> {
-        let timed = |c: &Called<'_>| {
+        let at_condition = |c: &Called<'_>| {
             let name = plain(c.name);
-            name.starts_with("pthread_cond_timedwait") || name.starts_with("pthread_cond_clockwait")
+            CONDITION_CALLS.iter().any(|call| name.starts_with(call))
         };
-        let caller = stack.functions.iter().rposition(timed).and_then(|at| stack.functions.get(at + 1));
-        let named = |c: &Called<'_>| plain(c.name) == "take_gil";
+        let caller = stack.functions.iter().rposition(at_condition).and_then(|at| stack.functions.get(at + 1));
+        let named = |c: &Called<'_>| matches!(plain(c.name), "take_gil" | "drop_gil");
         let takes = caller.is_some_and(|c| is_module(c.module)) || stack.functions.iter().any(named);
         takes.then_some(&GLOBAL_LOCK)
     }
@@ -51,6 +52,9 @@ impl Runtime for CPython {
             && self.primitive_behind(stack).is_none()
     }
 }
+
+/// The calls with which CPython takes and releases its global lock.
+const CONDITION_CALLS: [&str; 3] = ["pthread_cond_timedwait", "pthread_cond_clockwait", "pthread_cond_signal"];
 
 /// The module of `queue.SimpleQueue`, which has a lock object for its empty queue.
 fn is_queue(file: &str) -> bool {
