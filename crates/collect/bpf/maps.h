@@ -7,6 +7,15 @@
 #include <bpf/bpf_core_read.h>
 #include "shared.h"
 
+/* Entries of hash maps take memory when they are made. Before Linux 6.1 that is not safe inside the scheduler, and programs
+ * on perf events are refused such maps (check_map_prog_compatibility in kernel/bpf/verifier.c): there all entries are made
+ * beforehand. */
+#ifdef PREALLOCATED
+#define ON_DEMAND 0
+#else
+#define ON_DEMAND BPF_F_NO_PREALLOC
+#endif
+
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -65,7 +74,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 131072);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(map_flags, ON_DEMAND);
 	__type(key, struct place_key);
 	__type(value, struct place_value);
 } PLACES SEC(".maps");
@@ -73,7 +82,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 65536);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(map_flags, ON_DEMAND);
 	__type(key, u64);
 	__type(value, struct stack_value);
 } STACKS SEC(".maps");
@@ -81,7 +90,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 131072);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(map_flags, ON_DEMAND);
 	__type(key, struct edge_key);
 	__type(value, struct edge_value);
 } EDGES SEC(".maps");
@@ -89,7 +98,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 65536);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(map_flags, ON_DEMAND);
 	__type(key, struct syscall_key);
 	__type(value, u64);
 } SYSCALLS SEC(".maps");
@@ -97,7 +106,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 65536);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(map_flags, ON_DEMAND);
 	__type(key, struct call_key);
 	__type(value, struct call_value);
 } CALLS SEC(".maps");
@@ -105,7 +114,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 65536);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(map_flags, ON_DEMAND);
 	__type(key, struct lock_key);
 	__type(value, struct lock_value);
 } LOCKS SEC(".maps");
@@ -114,7 +123,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 16384);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(map_flags, ON_DEMAND);
 	__type(key, struct peer_key);
 	__type(value, struct peer_value);
 } PEERS SEC(".maps");
@@ -188,7 +197,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1024);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(map_flags, ON_DEMAND);
 	__type(key, struct socket_path);
 	__type(value, u32);
 } PATHS SEC(".maps");
@@ -197,7 +206,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1024);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(map_flags, ON_DEMAND);
 	__type(key, u32);
 	__type(value, u32);
 } LISTENERS SEC(".maps");
@@ -206,7 +215,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 8192);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(map_flags, ON_DEMAND);
 	__type(key, u32);
 	__type(value, struct foreign_value);
 } FOREIGN SEC(".maps");

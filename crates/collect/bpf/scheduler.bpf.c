@@ -46,8 +46,7 @@ static __always_inline void book_processor(struct task_struct *prev, bool ours, 
 	}
 }
 
-SEC("tp_btf/sched_switch")
-int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int prev_state)
+static __always_inline int switched(void *ctx, bool preempt, struct task_struct *prev, struct task_struct *next, u32 prev_state)
 {
 	u64 now = bpf_ktime_get_ns();
 	struct thread_record *record = prev->flags & PF_KTHREAD ? 0 : record_of(prev);
@@ -69,6 +68,20 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	if (left)
 		left->in_program--;
 	return 0;
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int prev_state)
+{
+	return switched(ctx, preempt, prev, next, prev_state);
+}
+
+/* Before Linux 5.18 the hook is not told the state. A wake-up on another processor may have changed it by now, so that a
+ * thread that was about to sleep counts as one that gave way; it runs on at once. */
+SEC("tp_btf/sched_switch")
+int BPF_PROG(on_switch_without_state, bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+	return switched(ctx, preempt, prev, next, preempt ? TASK_RUNNING : prev->__state);
 }
 
 SEC("tp_btf/sched_waking")

@@ -22,6 +22,7 @@ use aya::maps::{HashMap, Map, MapData, Queue, RingBuf};
 use aya::programs::perf_event::{PerfEventConfig, PerfEventScope, SamplePolicy, SoftwareEvent};
 use aya::programs::tp_btf::BtfTracePointLinkId;
 use aya::programs::{BtfTracePoint, Iter, PerfEvent};
+use aya::util::KernelVersion;
 use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
 use hardware::Hardware;
 use mapped::MappedArray;
@@ -31,14 +32,20 @@ use std::mem::offset_of;
 use std::os::fd::AsFd;
 use std::path::Path;
 
+/// The programs for Linux 6.1 and newer, and those for older kernels, where tables take all of their memory at once.
 #[cfg(target_arch = "x86_64")]
-static OBJECT: &[u8] = include_bytes_aligned!("../../bpf/knee.x86_64.o");
+static OBJECTS: [&[u8]; 2] =
+    [include_bytes_aligned!("../../bpf/knee.x86_64.o"), include_bytes_aligned!("../../bpf/knee-before-6.1.x86_64.o")];
 #[cfg(target_arch = "aarch64")]
-static OBJECT: &[u8] = include_bytes_aligned!("../../bpf/knee.aarch64.o");
+static OBJECTS: [&[u8]; 2] =
+    [include_bytes_aligned!("../../bpf/knee.aarch64.o"), include_bytes_aligned!("../../bpf/knee-before-6.1.aarch64.o")];
 
-/// The programs on scheduler and system-call tracepoints, each with its tracepoint.
-const TRACEPOINTS: [(&str, &str); 6] = [
-    ("on_switch", "sched_switch"),
+/// The program on switches, and the one for kernels before 5.18, whose hook has no argument for the state.
+const SWITCH: [&str; 2] = ["on_switch", "on_switch_without_state"];
+const SWITCH_TRACEPOINT: &str = "sched_switch";
+
+/// The other programs on scheduler and system-call tracepoints, each with its tracepoint.
+const TRACEPOINTS: [(&str, &str); 5] = [
     ("on_waking", "sched_waking"),
     ("on_fork", "sched_process_fork"),
     ("on_exec", "sched_process_exec"),
@@ -95,6 +102,8 @@ pub(crate) struct Programs {
     marks: Marks,
     counter_maps: [MapData; COUNTERS],
     timing: Option<BtfTracePointLinkId>,
+    /// Which program of [`SWITCH`] this kernel takes.
+    switch: &'static str,
     window: u32,
     /// CPU samples a second on each processor.
     pub(crate) sample_hz: u64,
@@ -124,8 +133,9 @@ impl Programs {
             .map_max_entries("COUNTER1", possible_processors())
             .map_max_entries("COUNTER2", possible_processors())
             .map_max_entries("COUNTER3", possible_processors())
-            .load(OBJECT)
+            .load(object())
             .map_err(Error::bpf("load the BPF programs"))?;
+        let switch = load_switch(&mut ebpf, &btf)?;
         for (name, tracepoint) in TRACEPOINTS.into_iter().chain([RETURN]) {
             let program: &mut BtfTracePoint = program(&mut ebpf, name)?;
             patiently(|| program.load(tracepoint, &btf))
@@ -179,6 +189,7 @@ impl Programs {
                 perf_array(&mut ebpf, "COUNTER3")?,
             ],
             timing: None,
+            switch,
             window: 0,
             sample_hz: sample_hz(usable_processors().len()),
             no_locks,
@@ -189,7 +200,7 @@ impl Programs {
 
     /// Attaches everything: from here on enrolled tasks are observed.
     pub(crate) fn attach(&mut self) -> Result<(), Error> {
-        for (name, tracepoint) in TRACEPOINTS {
+        for (name, tracepoint) in [(self.switch, SWITCH_TRACEPOINT)].into_iter().chain(TRACEPOINTS) {
             let program: &mut BtfTracePoint = program(&mut self.ebpf, name)?;
             program.attach().map_err(Error::bpf(format!("attach to {tracepoint}")))?;
         }
@@ -304,7 +315,8 @@ impl Programs {
     /// Stops observing. No hook runs any more, so the tables do not change while they are read and agree with each
     /// other.
     pub(crate) fn detach(&mut self) {
-        for (name, _) in TRACEPOINTS.into_iter().chain(LOCK_TRACEPOINTS).chain(SOCKET_TRACEPOINTS) {
+        let hooks = TRACEPOINTS.into_iter().chain(LOCK_TRACEPOINTS).chain(SOCKET_TRACEPOINTS);
+        for name in hooks.map(|(name, _)| name).chain([self.switch]) {
             if let Ok(program) = program::<BtfTracePoint>(&mut self.ebpf, name) {
                 // A program that was never attached fails to unload; that does no harm.
                 let _ = program.unload();
@@ -333,6 +345,30 @@ impl Programs {
         // A full queue only means that this slot is not used again.
         let _ = self.free_slots.push(slot, 0);
     }
+}
+
+/// The programs for this kernel. One whose version cannot be read is taken for a new one.
+fn object() -> &'static [u8] {
+    let [new, old] = OBJECTS;
+    match KernelVersion::current() {
+        Ok(version) if version < KernelVersion::new(6, 1, 0) => old,
+        Ok(_) | Err(_) => new,
+    }
+}
+
+/// Loads the program on switches that this kernel takes, and returns its name.
+fn load_switch(ebpf: &mut Ebpf, btf: &Btf) -> Result<&'static str, Error> {
+    let mut refused = None;
+    for name in SWITCH {
+        let program: &mut BtfTracePoint = program(ebpf, name)?;
+        match patiently(|| program.load(SWITCH_TRACEPOINT, btf)) {
+            Ok(()) => return Ok(name),
+            // What the first one lacks says more: newer kernels would take only that.
+            Err(error) => refused = refused.or(Some(error)),
+        }
+    }
+    let loading = Error::bpf(format!("load the BPF program on {SWITCH_TRACEPOINT}"));
+    Err(refused.map_or_else(|| missing(SWITCH_TRACEPOINT), loading))
 }
 
 fn missing(name: &str) -> Error {

@@ -59,7 +59,9 @@ fn the_rust_side_is_what_the_header_gives() {
 #[test]
 fn the_kept_objects_have_the_structs_of_the_header() {
     let (_, header) = header();
-    for object in ["bpf/knee.x86_64.o", "bpf/knee.aarch64.o"] {
+    for object in
+        ["bpf/knee.x86_64.o", "bpf/knee.aarch64.o", "bpf/knee-before-6.1.x86_64.o", "bpf/knee-before-6.1.aarch64.o"]
+    {
         let bytes = std::fs::read(place(object)).expect("a kept object");
         let structs = btf::structs(&bytes).expect("an object with BTF");
         let mut compared = 0;
