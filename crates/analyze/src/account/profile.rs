@@ -266,7 +266,9 @@ fn doing<'t>(
     match view.primitive {
         // Spinning, or competing with others, at a place where threads wait for one of a few things.
         Some(Primitive::Lock | Primitive::Pool | Primitive::Condition)
-            if (in_futex || user) && view.own.as_ref().is_some_and(|own| model.is_place_of_pool(own)) =>
+            if (in_futex || user)
+                && !view.wakes
+                && view.own.as_ref().is_some_and(|own| model.is_place_of_pool(own)) =>
         {
             Doing::Synchronising(Why::Pool)
         }

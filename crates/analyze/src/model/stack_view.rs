@@ -53,6 +53,8 @@ pub struct View<'t> {
     pub nameless: Option<Code<'t>>,
     /// True when the entry waits at a semaphore.
     pub semaphore: bool,
+    /// True when the library wakes other threads.
+    pub wakes: bool,
     /// True when the library's part holds an executor's worker that has no task.
     pub without_task: bool,
     /// True when the tasks of such an executor keep their thread until they end.
@@ -147,6 +149,7 @@ pub(super) fn summed_up<'t>(frames: &[Code<'t>], in_call: bool, lock_calls: &Has
         nameless: first.and_then(|at| frames.get(at)).filter(|c| is_made_at_run_time(c)).copied(),
         own: own.and_then(|at| frames.get(at)).copied(),
         semaphore,
+        wakes: library().any(|c| c.name().is_some_and(runtimes::is_waker)),
         without_task: library().any(has_no_task),
         without_job: library().any(|c| c.name().is_some_and(runtimes::is_worker_without_job)),
         idle_worker: worker.is_some_and(|at| frames.iter().take(at).all(|c| c.owner != Owner::Own)),

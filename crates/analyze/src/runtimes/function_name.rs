@@ -32,7 +32,7 @@ pub fn plain(name: &str) -> &str {
 /// A name as people write it: without type arguments, parameters and compiler suffixes. The answer also keeps the whole
 /// name.
 pub fn readable(name: &str) -> String {
-    let name = &without_go_types(name);
+    let name = &without_go_types(written(name));
     let name = without_notes(name).trim_start_matches("(anonymous namespace)::");
     if !name.contains("::") && !name.contains(['<', '(']) || name.starts_with('(') || is_go(name) {
         return name.to_owned();
@@ -48,6 +48,14 @@ pub fn readable(name: &str) -> String {
         [] => String::new(),
     };
     if told.is_empty() { name } else { told }
+}
+
+/// The function in which code was written, where Go's compiler wrapped a deferred call or a started goroutine into one of its
+/// own: `main.serve` for `main.serve.deferwrap1`.
+pub fn written(name: &str) -> &str {
+    let digits = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let wrapped = [".deferwrap", ".gowrap"].iter().find_map(|wrap| digits.strip_suffix(wrap));
+    wrapped.filter(|_| digits.len() < name.len()).unwrap_or(name)
 }
 
 /// True for Go's methods, whose receiver is in brackets.
@@ -180,6 +188,9 @@ mod tests {
             ("main.(*registry).record", "main.(*registry).record"),
             ("example.com/lru/v2.(*Cache[go.shape.uint64,go.shape.*uint8]).Get", "example.com/lru/v2.(*Cache).Get"),
             ("slices.SortFunc[...]", "slices.SortFunc"),
+            ("main.(*Table).Plan.deferwrap1", "main.(*Table).Plan"),
+            ("runtime.gcBgMarkStartWorkers.gowrap12", "runtime.gcBgMarkStartWorkers"),
+            ("main.deferwrap", "main.deferwrap"),
             ("com.acme.Shop.sell", "com.acme.Shop.sell"),
             ("admit(unsigned int, unsigned int)", "admit"),
             ("lru.(*Cache[go.shape.struct { main.to []uint16; main.f func(int) <-chan int }]).Get", "lru.(*Cache).Get"),

@@ -193,6 +193,11 @@ pub fn is_semaphore(name: &str) -> bool {
     named(name, |names, c| starts(names.semaphores, c))
 }
 
+/// True for the functions that wake who waits at a condition: a thread that waits inside takes nothing.
+pub fn is_waker(name: &str) -> bool {
+    named(name, |names, c| starts(names.wakers, c))
+}
+
 /// True for the function in which an executor's worker waits when it has no task.
 pub fn is_worker_without_task(name: &str) -> bool {
     tables().any(|names| names.idle_workers.iter().any(|start| name.starts_with(start)))

@@ -69,6 +69,8 @@ pub(super) struct Names {
     pub futex_wrappers: &'static [&'static str],
     /// Starts of the functions that wait for a semaphore or post it, without leading underscores.
     pub semaphores: &'static [&'static str],
+    /// Starts of the functions that wake who waits at a condition, without leading underscores. They may wait themselves.
+    pub wakers: &'static [&'static str],
     /// Starts of the functions of spin locks, without leading underscores.
     pub spin_locks: &'static [&'static str],
     /// Starts of the functions through which programs call everything in its modules: they are never responsible.
@@ -119,6 +121,7 @@ impl Names {
         syscall_wrappers: &[],
         futex_wrappers: &[],
         semaphores: &[],
+        wakers: &[],
         spin_locks: &[],
         borders: &[],
         modules: &[],

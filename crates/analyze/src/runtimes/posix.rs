@@ -110,6 +110,7 @@ static NAMES: Names = Names {
     syscall_wrappers: &["syscall"],
     futex_wrappers: &["futex", "sys_futex", "linux_futex"],
     semaphores: &["sem_wait", "sem_timedwait", "sem_clockwait"],
+    wakers: &["pthread_cond_signal", "pthread_cond_broadcast", "cnd_signal", "cnd_broadcast"],
     spin_locks: &["pthread_spin_"],
     ..Names::NONE
 };

@@ -6,6 +6,7 @@
 //!
 //! May import: `account`, `answer`, `curve`, `facts`, `model`, `runtimes`, `shared`, `statistics`, `recording`.
 
+mod barrier_code;
 mod goroutine_shares;
 mod pool_shares;
 
@@ -76,12 +77,20 @@ fn explain<'t>(
 ) -> Result<Vec<Cause>, String> {
     // Threads with equal work also end at different times when one processor of a virtual machine is slower for a
     // while. One observed run cannot tell this from unequal shares, but these are unequal in every run.
-    if let Some(least) = ledger.least_idle.filter(|least| !significant(ledger, (lost.0.min(*least), lost.1))) {
+    let code = line(ledger, barrier_code::CODE);
+    let idle = without(lost, code);
+    if let Some(least) = ledger.least_idle.filter(|least| !significant(ledger, (idle.0.min(*least), idle.1))) {
+        // Who spins at a barrier leaves no processor idle.
+        if significant(ledger, code)
+            && let Some(cause) = barrier_code::explain(facts, ledger, code, meta)
+        {
+            return Ok(vec![cause]);
+        }
         return Err(format!(
             "in the observed run threads waited for the last one for {}, but not every timed run left processors idle for \
              as long ({} at least): one processor was slower at times, or the shares differ from run to run; more runs \
              would tell",
-            duration(lost.0),
+            duration(idle.0),
             duration(least.max(0.0))
         ));
     }
@@ -123,7 +132,10 @@ fn explain<'t>(
     if significant(ledger, rest) || rest.0 > finished.0 {
         let charge = if significant(ledger, finished) { rest } else { lost };
         match held_back(ledger, charge.0) {
-            None => causes.push(barrier(facts, ledger, charge, meta)),
+            None => causes.push(
+                barrier_code::explain(facts, ledger, charge, meta)
+                    .unwrap_or_else(|| barrier(facts, ledger, charge, meta)),
+            ),
             Some(why) => missing = missing.or(Some(why)),
         }
     }

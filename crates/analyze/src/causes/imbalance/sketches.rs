@@ -5,3 +5,4 @@ mod ends;
 mod keys;
 mod meeting;
 mod pools;
+mod spinning;

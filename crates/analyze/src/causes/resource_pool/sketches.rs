@@ -104,6 +104,24 @@ mod positive {
     }
 }
 
+mod near_miss {
+    use super::*;
+
+    /// glibc's `pthread_cond_signal` waits for threads that still use the condition: who signals gives, and takes nothing.
+    #[test]
+    fn a_wait_inside_a_signal_acquires_nothing() {
+        let mut tables = one_for_three(false);
+        for function in tables.frames.iter_mut().filter_map(|f| f.function.as_mut()) {
+            if function == "pthread_cond_wait" {
+                *function = "pthread_cond_signal".to_owned();
+            }
+        }
+        let answer = answer_for(&tables);
+        assert_balanced(&answer);
+        assert!(found(&answer, CauseId::RESOURCE_POOL).is_none(), "{:#?}", answer.verdict);
+    }
+}
+
 mod clean {
     use super::*;
 

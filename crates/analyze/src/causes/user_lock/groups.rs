@@ -6,7 +6,7 @@
 //! show the lock.
 
 use crate::account::lines::Why;
-use crate::account::profile::{Doing, spot};
+use crate::account::profile::{Doing, LibraryFunction, Spot, spot};
 use crate::account::{Ledger, LineId};
 use crate::answer::Culprit;
 use crate::causes::shared::blame::{self, Blamed};
@@ -14,7 +14,7 @@ use crate::model::code::{file_name, place};
 use crate::model::futex::{FutexWait, Object, Purpose, object};
 use crate::model::stack_view::View;
 use crate::runtimes;
-use crate::runtimes::function_name::{FunctionName, readable};
+use crate::runtimes::function_name::{FunctionName, readable, written};
 use crate::statistics::MIN_SHARE;
 use recording::ThreadId;
 use recording::tables::ModuleKind;
@@ -28,6 +28,13 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Wrong if: of two locks that the same code takes, one has slightly more of the waiting: it is named, and the other is
 /// not.
 const DOMINANT: f64 = 0.5;
+
+/// Decides: whether the code that takes locks shows where they are, although a few threads slept for some: more than this
+/// share of it must be away from where they sleep.
+/// From: reasoned, not measured: the code that releases a lock may be away from where it is taken, and takes less time.
+/// Shown by: `readers_that_compete_are_told_and_not_the_writer_that_sleeps`.
+/// Wrong if: one function takes a lock and another releases it, and the latter takes longer: it is named.
+const ELSEWHERE: f64 = 0.5;
 
 /// What samples in lock code show.
 const LOCK_CODE: Doing<'_> = Doing::Synchronising(Why::Lock);
@@ -143,13 +150,14 @@ pub fn groups<'g, 't>(ledger: &'g Ledger<'_, 't>) -> Vec<Group<'g, 't>> {
         }
     }
     let mut groups: Vec<Group> = groups.into_values().collect();
-    if groups.is_empty() {
+    if groups.is_empty() || is_taken_elsewhere(ledger, &groups) {
+        groups.clear();
         // A function takes and releases a lock at different places and through different library functions, so samples
         // are grouped by the program's function.
         let mut of_function: BTreeMap<_, Group> = BTreeMap::new();
         for (view, count) in ledger.profile.sites_of(|d| d == LOCK_CODE) {
             let (library, own) = spot(&view);
-            let function = view.own.and_then(|c| c.name());
+            let function = view.own.and_then(|c| c.name()).map(written);
             let address = own.filter(|_| function.is_none()).map(|(_, address)| address);
             let key = (library, own.map(|(module, _)| module), function, address);
             let group = of_function.entry(key).or_default();
@@ -161,6 +169,19 @@ pub fn groups<'g, 't>(ledger: &'g Ledger<'_, 't>) -> Vec<Group<'g, 't>> {
     charge(ledger, &mut groups);
     groups.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
     groups
+}
+
+/// True where hardly anybody sleeps for a lock, and most of the code that takes and releases locks is nowhere near those
+/// who do: the readers of a read-write lock compete for its counter, and only its writer ever sleeps.
+fn is_taken_elsewhere<'t>(ledger: &Ledger<'_, 't>, groups: &[Group<'_, 't>]) -> bool {
+    let (code, idle) = booked(ledger);
+    let spots = Spots::new(groups);
+    let (mut elsewhere, mut all) = (0.0, 0.0);
+    for (view, count) in ledger.profile.sites_of(|d| d == LOCK_CODE) {
+        all += count as f64;
+        elsewhere += if spots.group(&view).is_none() { count as f64 } else { 0.0 };
+    }
+    idle < MIN_SHARE * (idle + code) && elsewhere > ELSEWHERE * all
 }
 
 /// Each lock with the processor-seconds per unit of work that threads were blocked at it.
@@ -207,27 +228,13 @@ pub fn lines(id: LineId) -> Option<&'static str> {
 /// Divides the account's lock lines among the locks: waiting by the idle capacity charged to each wait, code by
 /// samples.
 fn charge<'t>(ledger: &Ledger<'_, 't>, groups: &mut [Group<'_, 't>]) {
-    let booked = || ledger.account.lines.iter().filter(|l| lines(l.id).is_some());
-    let code: f64 = booked().filter(|l| l.sampling_error > 0.0).map(|l| l.seconds).sum();
-    let idle: f64 = booked().filter(|l| l.sampling_error <= 0.0).map(|l| l.seconds).sum();
+    let (code, idle) = booked(ledger);
     let charged = |g: &Group| -> f64 { g.waits.iter().filter_map(|w| ledger.split.by_wait.get(&w.wait.wait)).sum() };
     let waited: Vec<f64> = groups.iter().map(charged).collect();
-    // A lock is released at another place than it is waited for: the library function alone then decides.
-    let (mut exact, mut by_function) = (BTreeMap::new(), BTreeMap::new());
-    for (at, group) in groups.iter().enumerate() {
-        for (view, _) in &group.views {
-            let spot = spot(view);
-            exact.entry(spot).or_insert(at);
-            if let Some(function) = spot.0 {
-                by_function.entry(function).or_insert(at);
-            }
-        }
-    }
+    let spots = Spots::new(groups);
     let mut sampled: Vec<Vec<(View, f64)>> = vec![Vec::new(); groups.len()];
     for (view, count) in ledger.profile.sites_of(|d| d == LOCK_CODE) {
-        let site = spot(&view);
-        let owner = exact.get(&site).or_else(|| site.0.and_then(|f| by_function.get(&f)));
-        if let Some(part) = owner.and_then(|g| sampled.get_mut(*g)) {
+        if let Some(part) = spots.group(&view).and_then(|at| sampled.get_mut(at)) {
             part.push((view, count as f64));
         }
     }
@@ -244,6 +251,42 @@ fn charge<'t>(ledger: &Ledger<'_, 't>, groups: &mut [Group<'_, 't>]) {
             group.awake = true;
             group.views = sampled;
         }
+    }
+}
+
+/// What the account books to locks, processor-seconds per unit of work: code, and waiting.
+fn booked(ledger: &Ledger<'_, '_>) -> (f64, f64) {
+    let booked = || ledger.account.lines.iter().filter(|l| lines(l.id).is_some());
+    let code = booked().filter(|l| l.sampling_error > 0.0).map(|l| l.seconds).sum();
+    let idle = booked().filter(|l| l.sampling_error <= 0.0).map(|l| l.seconds).sum();
+    (code, idle)
+}
+
+/// To which of some locks code belongs, by where threads wait for them. A lock is released at another place than it is
+/// waited for: the library function alone then decides.
+struct Spots<'t> {
+    exact: BTreeMap<Spot<'t>, usize>,
+    by_function: BTreeMap<LibraryFunction<'t>, usize>,
+}
+
+impl<'t> Spots<'t> {
+    fn new(groups: &[Group<'_, 't>]) -> Spots<'t> {
+        let (mut exact, mut by_function) = (BTreeMap::new(), BTreeMap::new());
+        for (at, group) in groups.iter().enumerate() {
+            for (view, _) in &group.views {
+                let spot = spot(view);
+                exact.entry(spot).or_insert(at);
+                if let Some(function) = spot.0 {
+                    by_function.entry(function).or_insert(at);
+                }
+            }
+        }
+        Spots { exact, by_function }
+    }
+
+    fn group(&self, view: &View<'t>) -> Option<usize> {
+        let spot = spot(view);
+        self.exact.get(&spot).or_else(|| spot.0.and_then(|function| self.by_function.get(&function))).copied()
     }
 }
 

@@ -57,7 +57,7 @@ fn said(traced: &Traced<'_>, wait: &Wait, own: &Code<'_>, futex: Option<&FutexWa
         return handed.then_some(if hidden { Said::Hidden } else { Said::Condition });
     };
     let view = &futex.view;
-    if view.theme.is_some() || view.service || view.parked.is_some() || view.runtime_lock.is_some() {
+    if view.theme.is_some() || view.service || view.wakes || view.parked.is_some() || view.runtime_lock.is_some() {
         return None;
     }
     match (view.primitive, futex.purpose) {

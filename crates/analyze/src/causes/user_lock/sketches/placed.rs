@@ -10,6 +10,11 @@ use recording::synthetic::{FUTEX, Sketch, ms, us};
 
 /// The same lock, with `slept` milliseconds in which two threads sleep for a writer, and a tenth of that for readers.
 fn read_and_rarely_written(slept: u64) -> Tables {
+    read_and_written(slept, 100)
+}
+
+/// The same, with `by_readers` thousandths of the time asleep spent by readers.
+fn read_and_written(slept: u64, by_readers: u64) -> Tables {
     let take = "pthread_rwlock_rdlock@libc.so.6 < look_up@app app.c:12";
     let write = "pthread_rwlock_wrlock@libc.so.6 < update@app app.c:40";
     Sketch::new(2)
@@ -21,7 +26,10 @@ fn read_and_rarely_written(slept: u64) -> Tables {
         .traced(2, |run| {
             for (name, other) in [("a", "b"), ("b", "a")] {
                 let thread = run.thread(name).runs(ms(500), "work@app app.c:5").runs(ms(500 - slept), take);
-                thread.locks(0x100, us(100 * slept), take, other).locks(0x100, us(900 * slept), write, other);
+                let thread = thread.locks(0x100, us((1000 - by_readers) * slept), write, other);
+                if by_readers > 0 {
+                    thread.locks(0x100, us(by_readers * slept), take, other);
+                }
             }
         })
         .tables()
@@ -137,6 +145,18 @@ mod positive {
         assert!(place == "look_up" && summary.contains("hardly anybody sleeps"), "{place}: {summary}");
         let (place, summary) = first(200);
         assert!(place == "update" && !summary.contains("hardly anybody sleeps"), "{place}: {summary}");
+    }
+
+    /// Only the writer sleeps, in another function than the readers, which compete for the lock's counter.
+    #[test]
+    fn readers_that_compete_are_told_and_not_the_writer_that_sleeps() {
+        let first = |slept: u64| {
+            let answer = answer_for(&read_and_written(slept, 0));
+            assert_balanced(&answer);
+            found(&answer, CauseId::USER_LOCK).unwrap().culprit.clone().unwrap().function.unwrap()
+        };
+        assert_eq!(first(5), "look_up");
+        assert_eq!(first(200), "update");
     }
 }
 
