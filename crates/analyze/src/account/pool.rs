@@ -136,8 +136,7 @@ pub(super) fn out_of_work(traced: &Traced<'_>, stacks: &Stacks<'_>, why: &QuickM
     for wait in conditions() {
         let Some(pool) = pools.iter().find(|pool| pool.len() > 1 && pool.contains(&wait.thread)) else { continue };
         // Tasks that are divided by the pool's own threads: who called the pool has given them all.
-        let divided = || stacks.view(wait.user_stack, wait.syscall.is_some()).without_job;
-        let giver = match divided() {
+        let giver = match stacks.view(wait.user_stack, wait.syscall.is_some()).without_job {
             true => *callers.entry(pool).or_insert_with(|| caller(traced, why, pool)),
             false => giver(traced, wait, pool),
         };

@@ -363,7 +363,7 @@ fn load_switch(ebpf: &mut Ebpf, btf: &Btf) -> Result<&'static str, Error> {
         let program: &mut BtfTracePoint = program(ebpf, name)?;
         match patiently(|| program.load(SWITCH_TRACEPOINT, btf)) {
             Ok(()) => return Ok(name),
-            // What the first one lacks says more: newer kernels would take only that.
+            // The first error is told: the first program is the one for most kernels.
             Err(error) => refused = refused.or(Some(error)),
         }
     }

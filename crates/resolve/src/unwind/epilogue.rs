@@ -6,7 +6,8 @@
 
 use super::leaving::Leaving;
 
-/// How many bytes of code are searched for the end: methods are mostly shorter, and what is not found costs a frame.
+/// How many bytes of code are searched for the end. Methods are mostly shorter; where no end is found, the frame pointer is
+/// used.
 pub(super) const AHEAD: usize = 2048;
 
 /// The longest call instruction, in bytes: with a prefix, a base, an index and a distance of four bytes.

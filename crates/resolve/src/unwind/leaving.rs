@@ -12,7 +12,8 @@ pub(crate) enum Leaving {
     /// The return address is `skip` bytes above the stack pointer, and the caller's frame pointer `frame_pointer` bytes
     /// above it; without `frame_pointer`, the caller's is still in the register.
     Return { skip: u64, frame_pointer: Option<u64> },
-    /// The same, if the word there is the address after a call: the function's end, which shows it, may be another one's.
+    /// As `Return`, but only if a call comes before the address that is found there: the end that was found further on may be
+    /// that of another function.
     Checked { skip: u64, frame_pointer: Option<u64> },
     /// It returns to the kernel after a signal: the registers of the interrupted code are above the stack pointer.
     Signal,
