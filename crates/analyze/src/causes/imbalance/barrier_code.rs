@@ -15,6 +15,10 @@ use std::collections::BTreeMap;
 /// The line of a barrier's code.
 pub(super) const CODE: LineId = LineId::Synchronising(Why::Barrier);
 
+/// What would disprove it: finer shares, as for unequal work, would make threads meet no less often.
+const DISPROVED: &str = "Let threads meet only at every second step (even if the result is then wrong): if the time does not fall, the \
+                         barrier is not the cause.";
+
 /// Decides: whether a barrier is told by its code and not by who arrives last: more than this share of what it costs must
 /// be its code.
 /// From: the definition of a majority.
@@ -70,6 +74,7 @@ pub(super) fn explain<'t>(
             "or let fewer threads meet: with so little to do, one may be the fastest".to_owned(),
             "replace the barrier where a thread needs only its neighbours' results".to_owned(),
         ],
+        disproved_by: DISPROVED.to_owned(),
         ..found(ledger, meta, lost)
     })
 }
@@ -85,8 +90,11 @@ fn is_even(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>) -> bool {
             seen.0 += 1.0;
         }
     }
-    let busiest = threads.values().map(|(_, all)| *all).fold(0.0, f64::max);
-    let members = || threads.values().filter(|(_, all)| *all > MUCH * busiest).map(|(inside, all)| inside / all);
+    // Samples may be lost, and then more of one thread than of another: the times are exact.
+    let ran = |thread: &ThreadId| ledger.traced.threads.get(thread).map_or(0.0, |t| t.running_ns as f64);
+    let busiest = threads.keys().map(ran).fold(0.0, f64::max);
+    let runs_much = |(thread, _): &(&ThreadId, &(f64, f64))| ran(thread) > MUCH * busiest;
+    let members = || threads.iter().filter(runs_much).map(|(_, (inside, all))| inside / all);
     let (least, largest) = members().fold((1.0_f64, 0.0_f64), |(least, largest), s| (least.min(s), largest.max(s)));
     members().count() > 1 && largest > 0.0 && least >= EVEN * largest
 }

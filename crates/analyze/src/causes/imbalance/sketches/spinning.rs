@@ -42,6 +42,7 @@ mod positive {
         let answer = steps(&[270, 270]);
         let cause = found(&answer, CauseId::IMBALANCE).unwrap_or_else(|| panic!("{:#?}", answer.verdict));
         assert!(cause.share > 0.9, "{cause:?}");
+        assert!(cause.disproved_by.contains("every second step"), "{}", cause.disproved_by);
         assert_eq!(
             cause.summary,
             "Threads wait for each other in the code of a barrier in work (grid.c:31): they meet too often for what they do \
