@@ -237,8 +237,11 @@ static u32 file_mode(u64 descriptor)
 	return mode;
 }
 
+/* Instead of a call path's number: its stacks could not be reported. */
+#define STACK_UNTOLD (~0u)
+
 /* The number of a call path, 0 when the table is full. Its user and kernel stacks are reported unless they have been
- * already. */
+ * already; STACK_UNTOLD when there is no room for them. */
 static __noinline u32 stack_of(void *ctx, struct thread_record *record, struct pt_regs *regs, u64 path)
 {
 	struct stack_value *value = bpf_map_lookup_elem(&STACKS, &path);
@@ -260,7 +263,7 @@ static __noinline u32 stack_of(void *ctx, struct thread_record *record, struct p
 	struct stack_event *event = bpf_ringbuf_reserve(&EVENTS, sizeof(*event), 0);
 	if (!event) {
 		lost(LOSS_PLACE_RING);
-		return value->stack;
+		return STACK_UNTOLD;
 	}
 	event->header.kind = EVENT_STACK;
 	event->header.thread = record->thread;
@@ -295,6 +298,10 @@ static __noinline bool tell_place(void *ctx, struct thread_record *record, struc
 	if (key->kind & KIND_LOCK)
 		path = mix(path, key->object);
 	u32 stack = stack_of(ctx, record, regs, path);
+	/* The ring may have room for the place but not for its stack. A place reported now would never get one: the next
+	 * hit tries both again. */
+	if (stack == STACK_UNTOLD)
+		return false;
 	struct place_event *event = bpf_ringbuf_reserve(&EVENTS, sizeof(*event), 0);
 	if (!event) {
 		lost(LOSS_PLACE_RING);
