@@ -54,7 +54,7 @@ pub(crate) struct Suspected {
     /// True if that function is the C library's: then the program surely loads one.
     pub(crate) in_c_library: bool,
     /// What the answer predicted that removing it would bring.
-    pub(crate) foretold: Option<String>,
+    pub(crate) predicted: Option<String>,
 }
 
 /// A trial without a result, and why.

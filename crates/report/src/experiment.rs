@@ -56,8 +56,8 @@ pub struct Suspect {
     pub title: String,
     /// The function that it was found in.
     pub function: Option<String>,
-    /// What removing it was foretold to bring; null where nothing was foretold.
-    pub foretold: Option<String>,
+    /// What removing it was predicted to bring; null where nothing was predicted.
+    pub predicted: Option<String>,
 }
 
 /// One trial.

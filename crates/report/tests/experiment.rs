@@ -54,7 +54,7 @@ fn experiment() -> Experiment {
             cause: "allocator".to_owned(),
             title: "Allocator".to_owned(),
             function: Some("malloc".to_owned()),
-            foretold: Some("Without it the program would be at most 2.1 times as fast with 2 threads.".to_owned()),
+            predicted: Some("Without it the program would be at most 2.1 times as fast with 2 threads.".to_owned()),
         }),
         shows: Shows::Confirms,
         summary: String::new(),

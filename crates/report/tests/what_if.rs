@@ -1,4 +1,4 @@
-//! What is foretold without a cause, as the terminal and the page show it.
+//! What is predicted without a cause, as the terminal and the page show it.
 
 #![allow(clippy::unwrap_used, reason = "test code")]
 
@@ -44,7 +44,7 @@ fn causes_have_the_numbers_of_the_answer() {
 }
 
 #[test]
-fn why_nothing_is_foretold_is_said() {
+fn why_nothing_is_predicted_is_said() {
     let mut answer = common::user_lock();
     answer.what_if.removals = Vec::new();
     answer.what_if.refused = Some("other programs took 30 % of the processors".to_owned());

@@ -62,7 +62,7 @@ pub struct Answer {
     pub requests: Vec<Requests>,
     /// Why the program does not get faster.
     pub verdict: Verdict,
-    /// What the program would do without its causes, as far as that can be foretold.
+    /// What the program would do without its causes, as far as that can be predicted.
     pub what_if: WhatIf,
     /// What trials showed, where some were made.
     pub tried: Vec<TrialResult>,

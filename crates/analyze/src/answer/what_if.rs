@@ -7,14 +7,14 @@ use serde::Serialize;
 /// What the program would do without its causes.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct WhatIf {
-    /// Why nothing is foretold; null where something is, and where no cause was found.
+    /// Why nothing is predicted; null where something is, and where no cause was found.
     pub refused: Option<String>,
-    /// What is foretold: of each cause all and half of it, in the order of the causes; then of the first two together.
+    /// What is predicted: of each cause all and half of it, in the order of the causes; then of the first two together.
     pub removals: Vec<Removed>,
 }
 
 impl WhatIf {
-    /// What is foretold without all of one cause of the verdict.
+    /// What is predicted without all of one cause of the verdict.
     #[must_use]
     pub fn without(&self, verdict: &Verdict, cause: &Cause) -> Option<&Removed> {
         let number = verdict.causes.iter().position(|other| std::ptr::eq(other, cause))?;
@@ -49,7 +49,7 @@ pub struct Removed {
     pub summary: String,
 }
 
-/// The speed that is foretold for one thread count.
+/// The speed that is predicted for one thread count.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Foreseen {
     /// The thread count.

@@ -3,7 +3,7 @@
 //! Rooms: `model` the arithmetic for one thread count; [`outside`] what others took. May import: `account`, `answer`, `causes`, `facts`,
 //! `statistics`, `words`, `recording`.
 //!
-//! Nothing is foretold of runs that other programs disturbed, and of causes whose removal an account cannot tell.
+//! Nothing is predicted of runs that other programs disturbed, and of causes whose removal an account cannot tell.
 
 mod model;
 pub mod outside;
@@ -15,11 +15,11 @@ use crate::facts::{Facts, share};
 use crate::words::{is_about_one, said, two_digits};
 use model::{Count, Taken};
 
-/// Decides: whether nothing is foretold because the program runs hardly anything but the cause's code: more than this
+/// Decides: whether nothing is predicted because the program runs hardly anything but the cause's code: more than this
 /// share of its processor time at the baseline.
 /// From: arithmetic: the speed without it is 1 over the rest, so that an error of 5 % in the share makes 25 % in the
 /// speed.
-/// Shown by: `nothing_is_foretold_where_little_is_left`.
+/// Shown by: `nothing_is_predicted_where_little_is_left`.
 /// Wrong if: the share is known more exactly than that, and the repair leaves nothing of the code.
 const MOST_CODE: f64 = 0.8;
 
@@ -51,11 +51,11 @@ pub fn what_if(facts: &Facts<'_, '_>, metas: &[&Meta], verdict: &Verdict) -> Wha
     WhatIf { refused, removals }
 }
 
-/// Why nothing is foretold where each cause's code is most of the program.
+/// Why nothing is predicted where each cause's code is most of the program.
 const LITTLE_LEFT: &str = "at the baseline the program runs hardly anything but what the cause is about: what would be \
                            left without it cannot be told";
 
-/// A cause of the verdict whose removal can be foretold.
+/// A cause of the verdict whose removal can be predicted.
 #[derive(Clone, Copy)]
 struct KnownCause<'a> {
     number: usize,
@@ -68,7 +68,7 @@ fn known<'a>(metas: &[&'a Meta], (number, cause): (usize, &'a Cause)) -> Option<
     (!matches!(meta.removal, Removal::Unknown)).then_some(KnownCause { number, cause, meta })
 }
 
-/// Why nothing can be foretold of a program that others disturbed, if they did.
+/// Why nothing can be predicted of a program that others disturbed, if they did.
 fn disturbed<'t>(facts: &Facts<'_, 't>, base: &Ledger<'_, 't>, known: &[KnownCause<'_>]) -> Option<String> {
     let told = |l: &&Ledger<'_, '_>| known.iter().any(|k| k.cause.threads == l.account.threads);
     let why = outside::disturbed(facts.counted(), facts.ledgers.iter().filter(told).chain([base]))?;
@@ -92,7 +92,7 @@ fn removed<'t>(facts: &Facts<'_, 't>, base: &Ledger<'_, 't>, of: &[KnownCause<'_
     })
 }
 
-/// True where only an upper bound can be foretold.
+/// True where only an upper bound can be predicted.
 fn is_bound(meta: &Meta) -> bool {
     !matches!(meta.removal, Removal::Time)
 }

@@ -5,7 +5,7 @@
 //! less: the time is at least C₁/p. Code that would not run at all, a share u of C₁, comes off both. So does what the
 //! cause takes away at the baseline already: where one worker waits for one thread that feeds it, for example.
 //!
-//! How long a lock is held at one thread does not foretell what it costs at two: handing it from one processor to
+//! How long a lock is held at one thread does not predict what it costs at two: handing it from one processor to
 //! another costs more than that. The model uses what was lost, and never the length of holds.
 
 use crate::account::Ledger;
@@ -15,20 +15,20 @@ use crate::statistics::intervals::spread;
 
 /// A 90 % normal interval reaches this many standard errors to each side.
 ///
-/// Decides: how wide the interval of a foretold speed is, by the sampling error of what is charged to the cause.
+/// Decides: how wide the interval of a predicted speed is, by the sampling error of what is charged to the cause.
 /// From: the normal distribution.
 /// Shown by: `the_interval_holds_the_models_own_error`.
 /// Wrong if: the error comes from few samples, so that it is not normal.
 const NORMAL_90: f64 = 1.645;
 
-/// Decides: how wide the interval of a foretold speed is, apart from the noise of the runs: the model's own error.
+/// Decides: how wide the interval of a predicted speed is, apart from the noise of the runs: the model's own error.
 /// From: `bench/foresight`: of 18 measured repairs of locks and shared lines, 13 were within this of the model. It was
 /// chosen from these, so that intervals hold nine in ten of them.
 /// Shown by: `the_interval_holds_the_models_own_error`.
 /// Wrong if: a repair also changes what the program does, such as how much memory it touches.
 const MODEL_ERROR: f64 = 0.4;
 
-/// Decides: whether nothing is foretold for more threads than processors, because the program mostly waits: at the baseline
+/// Decides: whether nothing is predicted for more threads than processors, because the program mostly waits: at the baseline
 /// it keeps less than this share of the processors busy that it could use.
 /// From: chosen: below it, four threads on two processors could be more than a quarter faster than the processors alone
 /// allow to a program that never waits.

@@ -1,13 +1,13 @@
-//! What others took from the runs that something is foretold from.
+//! What others took from the runs that something is predicted from.
 
 use crate::account::Ledger;
 use crate::words::percent;
 use recording::meta::Counted;
 
-/// Decides: whether nothing is foretold because other programs or virtual machines took processors: more than this share
-/// of the capacity, at one of the counts that it would be foretold from.
+/// Decides: whether nothing is predicted because other programs or virtual machines took processors: more than this share
+/// of the capacity, at one of the counts that it would be predicted from.
 /// From: trials against measured repairs: the median error was 23 % on quiet runs and 69 % on disturbed ones.
-/// Shown by: `nothing_is_foretold_of_disturbed_runs`, `nothing_is_predicted_from_disturbed_runs`.
+/// Shown by: `nothing_is_predicted_of_disturbed_runs`, `nothing_is_predicted_from_disturbed_runs`.
 /// Wrong if: what others took does not change how the program's threads wait for each other.
 const MOST_DISTURBED: f64 = 0.1;
 

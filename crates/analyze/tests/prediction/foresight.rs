@@ -46,7 +46,7 @@ fn the_interval_holds_the_models_own_error() {
 }
 
 #[test]
-fn nothing_is_foretold_of_disturbed_runs() {
+fn nothing_is_predicted_of_disturbed_runs() {
     let disturbed = |stolen: u64| {
         let mut tables = birthday(&RANDOM);
         tables.runs.iter_mut().filter(|run| run.threads == 2).for_each(|run| run.steal_ns = Some(ms(stolen)));
@@ -92,7 +92,7 @@ fn code_that_need_not_run_comes_off_at_one_thread_too() {
 }
 
 #[test]
-fn nothing_is_foretold_where_little_is_left() {
+fn nothing_is_predicted_where_little_is_left() {
     let answer = allocates(900);
     assert_eq!(ids(&answer)[0], CauseId::ALLOCATOR, "{:#?}", answer.verdict);
     assert!(answer.what_if.removals.iter().all(|r| r.part < 1.0), "{:#?}", answer.what_if);
@@ -164,7 +164,7 @@ fn kept(name: &str) -> Tables {
 /// In every kept recording: no speed below that of today, none above what the processors allow to a program that runs
 /// the same code, and half of a cause brings less than all of it.
 #[test]
-fn kept_recordings_are_foretold_within_bounds() {
+fn kept_recordings_are_predicted_within_bounds() {
     let mut seen = 0;
     for name in ["birthday", "spawn", "wavefront", "birthday-repaired", "pagesum", "drift/quiet"] {
         let answer = answer_for(&kept(name));

@@ -119,7 +119,7 @@ fn suspected(options: &Try) -> Result<Option<Suspected>, Failure> {
             None => "knee explain names them".to_owned(),
         }));
     }
-    Ok(Some(Suspected { recording: None, cause: cause.clone(), function: None, in_c_library: false, foretold: None }))
+    Ok(Some(Suspected { recording: None, cause: cause.clone(), function: None, in_c_library: false, predicted: None }))
 }
 
 /// The cause that the trials are about, with its thread count.
@@ -135,14 +135,14 @@ fn subject(found: &Answer, folder: &Path, options: &Try) -> Result<Option<(Suspe
             None => Ok(None),
         };
     };
-    let foretold = found.what_if.without(&found.verdict, cause).map(|removed| removed.summary.clone());
+    let predicted = found.what_if.without(&found.verdict, cause).map(|removed| removed.summary.clone());
     let culprit = cause.culprit.as_ref();
     let subject = Suspected {
         recording: Some(folder.canonicalize().unwrap_or_else(|_| folder.to_owned()).to_string_lossy().into_owned()),
         cause: cause.id.name().to_owned(),
         function: culprit.and_then(|culprit| culprit.function.clone()),
         in_c_library: culprit.is_some_and(|culprit| analyze::runtimes::is_c_library_module(&culprit.module)),
-        foretold,
+        predicted,
     };
     Ok(Some((subject, cause.threads)))
 }

@@ -15,7 +15,7 @@ const BOUNDS: &str = "\"up to\" is the most that removing it can bring: threads 
 const RANGES: &str = "Ranges are 90 % intervals.";
 const INSTEAD: &str = "What you put in the place of what you remove costs time too.";
 
-/// Writes what is foretold, for people.
+/// Writes what is predicted, for people.
 ///
 /// # Errors
 /// When `out` cannot be written.

@@ -126,7 +126,7 @@ pub(in crate::commands) fn experiment_of(folder: &Path) -> anyhow::Result<Experi
         cause: subject.cause.clone(),
         title: title(&subject.cause).unwrap_or_default().to_owned(),
         function: subject.function.clone(),
-        foretold: subject.foretold.clone(),
+        predicted: subject.predicted.clone(),
     });
     let left_out = about.not_tried.iter().map(|left| NotMade {
         id: left.trial.clone(),

@@ -1,4 +1,4 @@
-//! The scaling curve: two drawings and the table. Rooms: `what_if` the curves that are foretold without a cause.
+//! The scaling curve: two drawings and the table. Rooms: `what_if` the curves that are predicted without a cause.
 //!
 //! May import: `chart`, `markup`, `words`, `analyze`.
 

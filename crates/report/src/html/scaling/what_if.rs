@@ -1,4 +1,4 @@
-//! The curves that are foretold without a cause: dashed lines in the drawing of the speed-up, and the choice of them.
+//! The curves that are predicted without a cause: dashed lines in the drawing of the speed-up, and the choice of them.
 
 use crate::html::chart::{Axis, below};
 use crate::html::markup::Markup;

@@ -29,8 +29,8 @@ pub fn render(experiment: &Experiment, folder: &Path, style: Style, out: &mut im
     page.table(&table(experiment))?;
     page.blank()?;
     page.paragraph("", Tone::Faint, INTERVALS)?;
-    if let Some(foretold) = experiment.suspect.as_ref().and_then(|suspect| suspect.foretold.as_ref()) {
-        page.paragraph("Foretold   ", Tone::Plain, foretold)?;
+    if let Some(predicted) = experiment.suspect.as_ref().and_then(|suspect| suspect.predicted.as_ref()) {
+        page.paragraph("Predicted  ", Tone::Plain, predicted)?;
     }
     for row in experiment.trials.iter().filter(|row| row.helps() && !row.control) {
         page.title(&row.title, "")?;
