@@ -15,6 +15,17 @@ pub type FunctionKey<'t> = (&'t str, Option<&'t str>, u64);
 
 /// The calls of each thread that has samples.
 pub fn calls<'t>(stacks: &Stacks<'t>, samples: &[&Sample]) -> BTreeMap<ThreadId, Calls<'t>> {
+    calls_up_to(usize::MAX, stacks, samples)
+}
+
+/// The innermost call of the program's functions in each sample: threads that came to the same work in different ways
+/// have it in common.
+pub fn innermost_calls<'t>(stacks: &Stacks<'t>, samples: &[&Sample]) -> BTreeMap<ThreadId, Calls<'t>> {
+    calls_up_to(2, stacks, samples)
+}
+
+/// The calls between the innermost `functions` of each sample.
+fn calls_up_to<'t>(functions: usize, stacks: &Stacks<'t>, samples: &[&Sample]) -> BTreeMap<ThreadId, Calls<'t>> {
     let mut counts: HashMap<(ThreadId, Option<StackId>), u64> = HashMap::new();
     for sample in samples {
         *counts.entry((sample.thread, sample.user_stack)).or_default() += 1;
@@ -26,7 +37,7 @@ pub fn calls<'t>(stacks: &Stacks<'t>, samples: &[&Sample]) -> BTreeMap<ThreadId,
     for ((thread, stack), seen) in counts {
         let frames = stack.map(|s| stacks.frames(s)).unwrap_or_default();
         let name = |c: &Code<'t>| (c.module, c.name(), if c.name().is_some() { 0 } else { c.frame.address });
-        let own: Vec<FunctionKey> = frames.iter().filter(|c| c.owner == Owner::Own).map(name).collect();
+        let own: Vec<FunctionKey> = frames.iter().filter(|c| c.owner == Owner::Own).map(name).take(functions).collect();
         let edges: BTreeSet<_> = match own.as_slice() {
             [only] => BTreeSet::from([(None, *only)]),
             several => {

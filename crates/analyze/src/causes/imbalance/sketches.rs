@@ -1,5 +1,6 @@
 //! Sketches of unequal shares.
 
+mod callers;
 mod divided;
 mod ends;
 mod keys;

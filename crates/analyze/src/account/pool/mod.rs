@@ -4,6 +4,12 @@
 //! apart: in a pool, the threads that run meanwhile do the same work, and the thread that would bring the next task
 //! waits for them. Where tasks are too short to see who waits for whom, the shares of the whole run tell it: one thread
 //! of the pool is always busy, and the others are not.
+//!
+//! Rooms: [`busy`] when threads are busy, and who ends a wait; [`caller`] a caller that takes part in the pool's work.
+//! May import: `account::lines`, `account::timeline`, `model`, `statistics`, `recording`.
+
+mod busy;
+mod caller;
 
 use super::lines::Why;
 use super::timeline::pace::Busiest;
@@ -11,20 +17,11 @@ use crate::model::Traced;
 use crate::model::similar_threads::{self, Calls};
 use crate::model::stacks::Stacks;
 use crate::statistics::MIN_SHARE;
+pub use busy::are_short;
+use busy::{Busy, MOST, THROUGHOUT, is_ended_by};
 use recording::tables::{Slice, State, Wait};
 use recording::{QuickMap, ThreadId, WaitId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-
-/// More than half: no other thread can have as much.
-///
-/// Decides: which threads do the same work and form a pool, which thread ended a wait for a task, and whether the
-/// thread that hands out the tasks waits for that pool.
-/// From: the definition of a majority.
-/// Shown by: `a_stage_that_does_something_else_is_waited_for`,
-/// `a_giver_that_waits_for_somebody_else_may_have_tasks_to_give`.
-/// Wrong if: two stages spend more than half of their time in calls that they have in common: they are taken for one
-/// pool.
-const MOST: f64 = 0.5;
 
 /// The threads of a pool run side by side for at least this share of the time in which any of them runs. If they never
 /// do, tasks are handed out one at a time and the giver waits for each result, so that no thread's share of the work is
@@ -38,16 +35,6 @@ const MOST: f64 = 0.5;
 /// wait for work.
 const SIDE_BY_SIDE: f64 = 0.1;
 
-/// For at least this share of a thread's wait for a task, another thread of its pool must run, and the giver (the
-/// thread that hands out tasks) must wait for the pool.
-///
-/// Decides: whether a thread waits because there is no further task, which is unequal work.
-/// From: chosen: the rest covers handing over the tasks, and time in which the busy thread has no processor.
-/// Shown by: `a_giver_that_runs_meanwhile_is_the_stage_that_sets_the_pace`,
-/// `where_none_of_the_pool_runs_none_of_them_has_too_much_to_do`.
-/// Wrong if: other programs keep the busy thread off its processor for more than a fifth of the time.
-const THROUGHOUT: f64 = 0.8;
-
 /// In a pool with unequal shares, the thread with the next largest share runs for at most this part of the time of the
 /// first, which always has work.
 ///
@@ -56,21 +43,6 @@ const THROUGHOUT: f64 = 0.8;
 /// Shown by: `one_hot_key_gives_its_thread_the_largest_share`.
 /// Wrong if: two of many threads have all the work: they are equally busy, and the others are told as waiting for a stage.
 const NEXT_SHARE: f64 = 0.8;
-
-/// Waits that last for this many sampling periods or more, on average, are looked at one by one.
-///
-/// Decides: for which waits of a pool the shares of the whole run tell that one thread gets most of the tasks.
-/// From: chosen: ten samples tell what runs during a wait.
-/// Shown by: `one_hot_key_gives_its_thread_the_largest_share`; the waits of
-/// `a_task_that_is_larger_than_what_is_left_is_unequal_work` are longer.
-/// Wrong if: the tasks of a frequent key take longer than that, and the giver does not wait throughout: the answer says
-/// that threads wait for a stage.
-const LONG_PERIODS: f64 = 10.0;
-
-/// True where waits that took `blocked_ns` together are too short for samples to show what ran during each.
-pub fn are_short(traced: &Traced<'_>, blocked_ns: f64, count: u64) -> bool {
-    blocked_ns < LONG_PERIODS * traced.trace.sample_period_ns as f64 * count as f64
-}
 
 /// A thread that has more to do than the others of its pool, all the time.
 #[derive(Debug, Clone)]
@@ -147,6 +119,7 @@ pub(super) fn out_of_work(traced: &Traced<'_>, stacks: &Stacks<'_>, why: &QuickM
     let whole = |s: &Slice| s.count == 1 && s.spent_ns == s.end_ns.saturating_sub(s.start_ns);
     let long = |s: &Slice| whole(s) && s.spent_ns >= traced.trace.sample_period_ns;
     let mut found = beside_largest(traced, &pools, why);
+    found.extend(caller::without_share(traced, stacks, why));
     for (pool, waits) in candidates {
         let running = |state: State| state == State::Running;
         let busy = Busy::from_slices(traced.slices.iter().filter(|s| pool.contains(&s.thread)), running);
@@ -210,13 +183,6 @@ fn caller(traced: &Traced<'_>, why: &QuickMap<WaitId, Why>, pool: &BTreeSet<Thre
         .map(|(t, _)| t)
 }
 
-/// True when threads of the pool ended most of a wait.
-fn is_ended_by(traced: &Traced<'_>, wait: &Wait, pool: &BTreeSet<ThreadId>) -> bool {
-    let wakes = traced.wakes.get(&wait.wait).into_iter().flatten();
-    let by = wakes.filter(|w| w.waker.is_some_and(|waker| pool.contains(&waker)));
-    by.map(|w| w.blocked_ns as f64).sum::<f64>() > MOST * wait.blocked_ns as f64
-}
-
 /// For each giver of tasks, when it waited for threads of the pool.
 fn for_pool(
     traced: &Traced<'_>,
@@ -240,62 +206,4 @@ fn for_pool(
         .into_iter()
         .map(|(giver, slices)| (giver, Busy::from_slices(slices.into_iter(), |state| state == State::Blocked)))
         .collect()
-}
-
-/// For how long at least one, and at least two, of some threads were in a state.
-#[derive(Debug, Clone, Copy, Default)]
-struct Time {
-    any: f64,
-    several: f64,
-}
-
-/// These times, in nanoseconds, summed from the begin up to each change.
-#[derive(Debug)]
-struct Busy {
-    sums: Vec<(u64, Time)>,
-    /// By how much the sum grows per nanosecond after each change.
-    rates: Vec<Time>,
-}
-
-impl Busy {
-    fn from_slices(slices: impl Iterator<Item = Slice>, counts: impl Fn(State) -> bool) -> Busy {
-        let mut changes: Vec<(u64, f64)> = Vec::new();
-        for slice in slices.filter(|s| counts(s.state) && s.end_ns > s.start_ns) {
-            // Of a summed-up slice only the part spent in the state counts.
-            let part = (slice.spent_ns as f64 / (slice.end_ns - slice.start_ns) as f64).min(1.0);
-            changes.extend([(slice.start_ns, part), (slice.end_ns, -part)]);
-        }
-        changes.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| a.1.total_cmp(&b.1)));
-        let mut busy = Busy { sums: Vec::with_capacity(changes.len()), rates: Vec::with_capacity(changes.len()) };
-        let (mut running, mut since, mut sum) = (0.0_f64, 0, Time::default());
-        for (time, change) in changes {
-            let rate = rate(running);
-            let passed = (time - since) as f64;
-            sum = Time { any: sum.any + rate.any * passed, several: sum.several + rate.several * passed };
-            running += change;
-            since = time;
-            busy.sums.push((time, sum));
-            busy.rates.push(self::rate(running));
-        }
-        busy
-    }
-
-    fn until(&self, time: u64) -> Time {
-        let after = self.sums.partition_point(|(at, _)| *at <= time);
-        let Some(last) = after.checked_sub(1) else { return Time::default() };
-        let (Some((at, sum)), Some(rate)) = (self.sums.get(last), self.rates.get(last)) else { return Time::default() };
-        // After the last change no thread is in the state, but rounding may leave a small rate.
-        let passed = if after == self.sums.len() { 0.0 } else { (time - at) as f64 };
-        Time { any: sum.any + rate.any * passed, several: sum.several + rate.several * passed }
-    }
-
-    fn between(&self, start: u64, end: u64) -> Time {
-        let (a, b) = (self.until(start), self.until(end));
-        Time { any: b.any - a.any, several: b.several - a.several }
-    }
-}
-
-/// How much of one instant has at least one, and at least two, running threads; `running` may be fractional.
-fn rate(running: f64) -> Time {
-    Time { any: running.clamp(0.0, 1.0), several: (running - 1.0).clamp(0.0, 1.0) }
 }

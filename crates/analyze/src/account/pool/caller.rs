@@ -1,0 +1,75 @@
+//! A caller that takes part in the work of the threads that it started: it does its share, and waits for theirs.
+//! Parallel loops of task libraries do so (oneTBB, parallel streams of Java), and hand-written ones.
+//! Imports `busy`, `account::lines`, `model`, `recording`.
+
+use super::busy::{Busy, MOST, THROUGHOUT, are_short, is_ended_by};
+use crate::account::lines::Why;
+use crate::model::Traced;
+use crate::model::similar_threads::{self, Calls};
+use crate::model::stacks::Stacks;
+use recording::tables::{Slice, State, Wait};
+use recording::{QuickMap, ThreadId, WaitId};
+use std::collections::BTreeSet;
+
+/// The threads that the caller started wait for it at most this part of the time that it waits for them.
+///
+/// Decides: whether the caller has had its share, or the threads wait for each other in turns.
+/// From: chosen: where two threads hand each other parts, both wait; a tenth covers starting each loop.
+/// Shown by: `a_caller_that_has_done_its_share_waits_for_unequal_ones`, `threads_that_wait_in_turns_have_no_shares`.
+/// Wrong if: the larger share is now the caller's and now another thread's: they are told to wait for each other.
+const BACK: f64 = 0.1;
+
+/// Waits in which the main thread has no work left, while threads that it started are busy with the same work.
+pub(super) fn without_share(traced: &Traced<'_>, stacks: &Stacks<'_>, why: &QuickMap<WaitId, Why>) -> Vec<WaitId> {
+    let Some(main) = traced.main().map(|main| main.thread).filter(|_| !traced.loaded()) else { return Vec::new() };
+    // The caller comes to the work through other functions than the threads that it started.
+    let calls = similar_threads::innermost_calls(stacks, &traced.samples);
+    let alike = |of: &Calls<'_>| calls.get(&main).is_some_and(|own| similar_threads::overlap(own, of) > MOST);
+    let others: BTreeSet<ThreadId> =
+        calls.iter().filter(|(thread, of)| **thread != main && alike(of)).map(|(thread, _)| *thread).collect();
+    if others.is_empty() {
+        return Vec::new();
+    }
+    if !others.iter().all(|thread| descends(traced, *thread, main)) {
+        return Vec::new();
+    }
+    let may_be = |wait: &&Wait| matches!(why.get(&wait.wait), Some(Why::Condition | Why::Futex)) && wait.blocked_ns > 0;
+    let waits: Vec<&Wait> = traced.waits.values().copied().filter(may_be).collect();
+    let sum = |waits: &[&Wait]| waits.iter().map(|wait| wait.blocked_ns as f64).sum::<f64>();
+    let for_others: Vec<&Wait> =
+        waits.iter().copied().filter(|w| w.thread == main && is_ended_by(traced, w, &others)).collect();
+    let caller = BTreeSet::from([main]);
+    let for_main: Vec<&Wait> =
+        waits.into_iter().filter(|w| others.contains(&w.thread) && is_ended_by(traced, w, &caller)).collect();
+    let blocked = sum(&for_others);
+    let count = for_others.iter().fold(0, |n: u64, wait| n.saturating_add(wait.count));
+    if blocked <= 0.0 || are_short(traced, blocked, count) || sum(&for_main) > BACK * blocked {
+        return Vec::new();
+    }
+    let running = |state: State| state == State::Running;
+    let busy = Busy::from_slices(traced.slices.iter().filter(|s| others.contains(&s.thread)), running);
+    // Before it started them, it had nobody to share with.
+    let since = others.iter().filter_map(|t| traced.threads.get(t)).map(|t| t.start_ns).min().unwrap_or(0);
+    let own: Vec<Slice> = traced.slices.line(main).iter().filter(|s| running(s.state) && s.start_ns >= since).collect();
+    let ran: f64 = own.iter().map(|s| s.spent_ns as f64).sum();
+    let beside: f64 = own.iter().map(|s| busy.between(s.start_ns, s.end_ns).any).sum();
+    if beside < MOST * ran {
+        return Vec::new();
+    }
+    let ids: BTreeSet<WaitId> = for_others.iter().map(|wait| wait.wait).collect();
+    // Who ends a wait must have been at work: a thread that waited itself only passes on what it waited for.
+    let wakes = ids.iter().filter_map(|wait| traced.wakes.get(wait)).flatten();
+    let last: BTreeSet<ThreadId> = wakes.filter_map(|wake| wake.waker).filter(|w| others.contains(w)).collect();
+    let at_work = Busy::from_slices(traced.slices.iter().filter(|s| last.contains(&s.thread)), running);
+    let waiting = |slice: &Slice| slice.state == State::Blocked && slice.wait.is_some_and(|wait| ids.contains(&wait));
+    let slices = traced.slices.line(main).iter().filter(waiting);
+    let ran_meanwhile: f64 = slices.map(|s| at_work.between(s.start_ns, s.end_ns).any).sum();
+    if ran_meanwhile < THROUGHOUT * blocked { Vec::new() } else { ids.into_iter().collect() }
+}
+
+/// True when a thread was started by another one, or by a thread that this one started, and so on.
+fn descends(traced: &Traced<'_>, thread: ThreadId, from: ThreadId) -> bool {
+    let parent = |thread: &ThreadId| traced.threads.get(thread).and_then(|t| t.parent);
+    // A hostile recording may have a circle.
+    std::iter::successors(parent(&thread), parent).take(traced.threads.len()).any(|ancestor| ancestor == from)
+}

@@ -1,0 +1,74 @@
+//! A main thread that does its share of the work of the threads that it started, and near misses.
+
+#![allow(clippy::unwrap_used, reason = "test code")]
+
+use crate::answer::{Answer, CauseId};
+use crate::common::*;
+use recording::synthetic::{RunSketch, Sketch, us};
+
+const ROWS: &str = "compare@app app.cc:40 < rows@app app.cc:57 < worker@app app.cc:60";
+/// The same work, to which the main thread comes by functions of its own.
+const OWN_ROWS: &str =
+    "compare@app app.cc:40 < rows@app app.cc:57 < search@app app.cc:70 < read@app app.cc:75 < main@app app.cc:90";
+const OTHER: &str = "store@app app.cc:80 < writer@app app.cc:85";
+const END: &str = "syscall@libc.so.6 < ?@libtasks.so < main@app app.cc:70";
+const NEXT: &str = "syscall@libc.so.6 < ?@libtasks.so < start_thread@libc.so.6";
+
+/// A second with two threads, and what the closure sketches. `cpu`: processor seconds.
+fn run(cpu: f64, sketch: impl FnOnce(&mut RunSketch<'_>)) -> Answer {
+    let base = Sketch::new(2).clean(1, &around(cpu)).clean_cpu(2, &around(1.0), &around(cpu));
+    let tables = with_base(base, ROWS).traced(2, sketch).tables();
+    let answer = answer_for(&tables);
+    assert_balanced(&answer);
+    answer
+}
+
+/// `rounds` loops: the main thread runs for `share` of each and waits for the other thread, which runs all the time.
+fn loops(rounds: u64, share: f64, other: &str) -> Answer {
+    let length = 1_000_000 / rounds;
+    let own = (share * length as f64) as u64;
+    run(1.0 + share, |run| {
+        let main = run.thread("main");
+        (0..rounds).fold(main, |main, _| main.runs(us(own), OWN_ROWS).locks(0x200, us(length - own), END, "a"));
+        run.thread("a").runs(us(rounds * length), other);
+    })
+}
+
+#[test]
+fn a_caller_that_has_done_its_share_waits_for_unequal_ones() {
+    for rounds in [1, 7] {
+        let answer = loops(rounds, 0.08, ROWS);
+        let cause = found(&answer, CauseId::IMBALANCE).unwrap();
+        assert!(cause.share > 0.9, "{cause:?}");
+        assert_eq!(cause.culprit.as_ref().unwrap().function.as_deref(), Some("compare"));
+        assert!(found(&answer, CauseId::CONDITION_WAIT).is_none(), "{:#?}", answer.verdict);
+    }
+}
+
+/// Near misses: the thread that the caller waits for does something else; and the waits are too short to be looked at.
+#[test]
+fn what_the_caller_waits_for_is_no_share_where_it_does_something_else() {
+    for answer in [loops(1, 0.4, OTHER), loops(300, 0.4, ROWS)] {
+        assert!(found(&answer, CauseId::IMBALANCE).is_none(), "{:#?}", answer.verdict);
+        assert!(found(&answer, CauseId::CONDITION_WAIT).is_some(), "{:#?}", answer.verdict);
+    }
+}
+
+/// Near miss: each waits for the other's part, now and then.
+#[test]
+fn threads_that_wait_in_turns_have_no_shares() {
+    let answer = run(1.4, |run| {
+        let main = run.thread("main");
+        (0..5).fold(main, |main, _| main.runs(us(140_000), OWN_ROWS).locks(0x200, us(60_000), END, "a"));
+        let a = run.thread("a");
+        (0..5).fold(a, |a, _| a.locks(0x100, us(60_000), NEXT, "main").runs(us(140_000), ROWS));
+    });
+    assert!(found(&answer, CauseId::IMBALANCE).is_none(), "{:#?}", answer.verdict);
+    assert!(found(&answer, CauseId::CONDITION_WAIT).is_some(), "{:#?}", answer.verdict);
+}
+
+#[test]
+fn a_caller_with_an_equal_share_has_no_cause() {
+    let answer = loops(1, 0.98, ROWS);
+    assert!(found(&answer, CauseId::IMBALANCE).is_none(), "{:#?}", answer.verdict);
+}
