@@ -3,13 +3,14 @@
 
 use crate::account::Ledger;
 use crate::account::lines::Why;
+use crate::account::pool::pools;
 use crate::causes::shared::blame::{named, running};
 use crate::causes::shared::holders::seen;
 use crate::facts::Facts;
 use crate::model::resources::hand_over::Hold;
 use crate::words::percent;
 use recording::ThreadId;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A thread is always busy when it runs or waits for a processor for more than this share of its life.
 ///
@@ -38,6 +39,11 @@ const WAITED: f64 = 0.1;
 pub(super) fn sentence(facts: &Facts<'_, '_>) -> Option<String> {
     let ledger = facts.ledgers.last().filter(|ledger| !ledger.traced.is_only_run)?;
     let (thread, busy) = thread(ledger)?;
+    // A thread that does the same as others is no stage: they could do its work, or will with more processors.
+    let stage = |pool: &BTreeSet<ThreadId>| pool.len() == 1 && pool.contains(&thread);
+    if !pools(ledger.traced, &facts.model.stacks).iter().any(stage) {
+        return None;
+    }
     let (start, end) = ledger.traced.measured;
     let culprit = running(facts, &seen(ledger, &[Hold { thread, start, end }]), |_| None)?.culprit;
     Some(format!(

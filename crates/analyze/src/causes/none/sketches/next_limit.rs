@@ -41,6 +41,16 @@ mod positive {
 mod near_miss {
     use super::*;
 
+    /// Threads of a scheduler wait for each other, and one of them happens to be always busy.
+    #[test]
+    fn a_thread_that_does_the_same_as_others_is_no_next_limit() {
+        let told = sentence(|run| {
+            run.thread("archive").runs(ms(500), RATE);
+            raters(run, 25);
+        });
+        assert!(told.ends_with("Nothing but the number of processors (2) limits it."), "{told}");
+    }
+
     /// Others wait, and the stage pauses, too: it is not what they wait for most.
     #[test]
     fn a_stage_with_pauses_is_no_next_limit() {
