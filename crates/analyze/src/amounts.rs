@@ -73,7 +73,19 @@ pub fn amounts<'t>(model: &Model<'t>, ledger: &Ledger<'_, 't>) -> Amounts {
         add(Item::named(Kind::Lock, name), blocked, 0.0);
     }
     for line in &ledger.account.lines {
-        add(Item::loss(line.id, words(model, line.id)), line.seconds, line.sampling_error.powi(2));
+        let id = first_of_name(model, line.id);
+        add(Item::loss(id, words(model, id)), line.seconds, line.sampling_error.powi(2));
     }
     found
+}
+
+/// The line of a system call with the smallest of the numbers that have the call's name: a damaged recording may give
+/// several numbers one name, and they are one item.
+fn first_of_name(model: &Model<'_>, line: LineId) -> LineId {
+    let first = |number: u32| model.numbers_of(&model.call_name(number)).min().unwrap_or(number);
+    match line {
+        LineId::Call(number) => LineId::Call(first(number)),
+        LineId::FailingCall(number) => LineId::FailingCall(first(number)),
+        other => other,
+    }
 }

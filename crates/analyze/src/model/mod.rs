@@ -83,6 +83,13 @@ impl<'t> Model<'t> {
         row.map(|s| s.name.clone()).or_else(site).unwrap_or_else(|| number.to_string())
     }
 
+    /// The numbers that a recording gives to a system call of this name, some of them more than once.
+    pub fn numbers_of(&self, name: &str) -> impl Iterator<Item = u32> {
+        let counted = self.tables.syscalls.iter().map(|row| (row.number, &row.name));
+        let timed = self.tables.call_sites.iter().map(|row| (row.number, &row.name));
+        counted.chain(timed).filter(move |row| row.1 == name).map(|row| row.0)
+    }
+
     /// Indexes a recording. Rows of unknown runs are left out.
     pub fn new(tables: &'t Tables) -> Model<'t> {
         let traces: HashMap<RunId, &Trace> = tables.traces.iter().map(|t| (t.run, t)).collect();

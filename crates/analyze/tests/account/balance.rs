@@ -327,6 +327,24 @@ proptest! {
     }
 }
 
+/// Three samples each are too few to show growth, and six are enough.
+#[test]
+fn two_numbers_with_one_name_are_one_system_call() {
+    let tables = Sketch::new(2)
+        .clean(1, &around(1.0))
+        .clean(2, &around(0.9))
+        .traced(1, |run| drop_it(run.thread("a").runs(ms(20), RANDOM.work)))
+        .traced(2, |run| {
+            let thread = run.thread("a").runs(ms(10), RANDOM.work).runs_in_kernel(ms(3), 9, "m@app");
+            drop_it(thread.runs_in_kernel(ms(3), 77, "m@app"));
+            run.call_site("a", (9, "mmap"), "m@app", None, 70, 1000);
+            run.call_site("a", (77, "mmap"), "m@app", None, 70, 1000);
+        })
+        .tables();
+    let growth = answer_for(&tables).growth;
+    assert_eq!(growth.iter().filter(|row| row.name.ends_with("mmap")).count(), 1, "{growth:#?}");
+}
+
 #[test]
 fn every_kind_of_line_balances() {
     let tables = Sketch::new(16)
