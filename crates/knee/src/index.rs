@@ -54,6 +54,8 @@ pub(crate) struct Suspected {
     /// True if that function is the C library's: then the program surely loads one.
     pub(crate) in_c_library: bool,
     /// What the answer predicted that removing it would bring.
+    // Experiments that earlier versions kept call it so.
+    #[serde(alias = "foretold")]
     pub(crate) predicted: Option<String>,
 }
 
@@ -223,5 +225,12 @@ mod tests {
         }
         fs::remove_file(folder.path().join(NAME)).unwrap();
         assert!(read(folder.path()).unwrap_err().to_string().contains("No such file"));
+    }
+
+    #[test]
+    fn the_older_name_of_what_was_predicted_is_read() {
+        let json = r#"{"recording":null,"cause":"user-lock","function":null,"in_c_library":false,"foretold":"more"}"#;
+        let found: Suspected = serde_json::from_str(json).expect("it is whole");
+        assert_eq!(found.predicted.as_deref(), Some("more"));
     }
 }

@@ -56,7 +56,7 @@ pub(super) struct Time {
     pub(super) several: f64,
 }
 
-/// These times, in nanoseconds, summed from the begin up to each change.
+/// These times, in nanoseconds, summed from the beginning up to each change.
 #[derive(Debug)]
 pub(super) struct Busy {
     sums: Vec<(u64, Time)>,

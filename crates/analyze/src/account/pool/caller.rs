@@ -22,19 +22,19 @@ const BACK: f64 = 0.1;
 /// Waits in which the main thread has no work left, while threads that it started are busy with the same work.
 pub(super) fn without_share(traced: &Traced<'_>, stacks: &Stacks<'_>, why: &QuickMap<WaitId, Why>) -> Vec<WaitId> {
     let Some(main) = traced.main().map(|main| main.thread).filter(|_| !traced.loaded()) else { return Vec::new() };
+    let may_be = |wait: &&Wait| matches!(why.get(&wait.wait), Some(Why::Condition | Why::Futex)) && wait.blocked_ns > 0;
+    let waits: Vec<&Wait> = traced.waits.values().copied().filter(may_be).collect();
+    if waits.iter().all(|wait| wait.thread != main) {
+        return Vec::new();
+    }
     // The caller comes to the work through other functions than the threads that it started.
     let calls = similar_threads::innermost_calls(stacks, &traced.samples);
     let alike = |of: &Calls<'_>| calls.get(&main).is_some_and(|own| similar_threads::overlap(own, of) > MOST);
     let others: BTreeSet<ThreadId> =
         calls.iter().filter(|(thread, of)| **thread != main && alike(of)).map(|(thread, _)| *thread).collect();
-    if others.is_empty() {
+    if others.is_empty() || !others.iter().all(|thread| descends(traced, *thread, main)) {
         return Vec::new();
     }
-    if !others.iter().all(|thread| descends(traced, *thread, main)) {
-        return Vec::new();
-    }
-    let may_be = |wait: &&Wait| matches!(why.get(&wait.wait), Some(Why::Condition | Why::Futex)) && wait.blocked_ns > 0;
-    let waits: Vec<&Wait> = traced.waits.values().copied().filter(may_be).collect();
     let sum = |waits: &[&Wait]| waits.iter().map(|wait| wait.blocked_ns as f64).sum::<f64>();
     let for_others: Vec<&Wait> =
         waits.iter().copied().filter(|w| w.thread == main && is_ended_by(traced, w, &others)).collect();

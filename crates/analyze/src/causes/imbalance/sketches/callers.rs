@@ -4,7 +4,9 @@
 
 use crate::answer::{Answer, CauseId};
 use crate::common::*;
+use recording::Tables;
 use recording::synthetic::{RunSketch, Sketch, us};
+use recording::tables::Reason;
 
 const ROWS: &str = "compare@app app.cc:40 < rows@app app.cc:57 < worker@app app.cc:60";
 /// The same work, to which the main thread comes by functions of its own.
@@ -16,9 +18,16 @@ const NEXT: &str = "syscall@libc.so.6 < ?@libtasks.so < start_thread@libc.so.6";
 
 /// A second with two threads, and what the closure sketches. `cpu`: processor seconds.
 fn run(cpu: f64, sketch: impl FnOnce(&mut RunSketch<'_>)) -> Answer {
+    answer(&sketched(cpu, sketch))
+}
+
+fn sketched(cpu: f64, sketch: impl FnOnce(&mut RunSketch<'_>)) -> Tables {
     let base = Sketch::new(2).clean(1, &around(cpu)).clean_cpu(2, &around(1.0), &around(cpu));
-    let tables = with_base(base, ROWS).traced(2, sketch).tables();
-    let answer = answer_for(&tables);
+    with_base(base, ROWS).traced(2, sketch).tables()
+}
+
+fn answer(tables: &Tables) -> Answer {
+    let answer = answer_for(tables);
     assert_balanced(&answer);
     answer
 }
@@ -65,6 +74,35 @@ fn threads_that_wait_in_turns_have_no_shares() {
     });
     assert!(found(&answer, CauseId::IMBALANCE).is_none(), "{:#?}", answer.verdict);
     assert!(found(&answer, CauseId::CONDITION_WAIT).is_some(), "{:#?}", answer.verdict);
+}
+
+/// Near miss: the main thread and the other one never work side by side.
+#[test]
+fn who_works_before_the_others_has_no_share() {
+    let told = |beside: bool| {
+        let answer = run(1.0, |run| {
+            run.thread("main").runs(us(80_000), OWN_ROWS).locks(0x200, us(920_000), END, "a");
+            let a = run.thread("a");
+            let a = if beside { a } else { a.waits_for(Reason::Io, "/x", Some(0), us(80_000), OTHER) };
+            a.runs(us(if beside { 1_000_000 } else { 920_000 }), ROWS);
+        });
+        found(&answer, CauseId::IMBALANCE).is_some()
+    };
+    assert!(told(true) && !told(false));
+}
+
+/// Near miss: the main thread did not start the thread that it waits for.
+#[test]
+fn threads_that_somebody_else_started_are_no_helpers_of_the_caller() {
+    let told = |started: bool| {
+        let mut tables = sketched(1.08, |run| {
+            run.thread("main").runs(us(80_000), OWN_ROWS).locks(0x200, us(920_000), END, "a");
+            run.thread("a").runs(us(1_000_000), ROWS);
+        });
+        tables.threads.iter_mut().filter(|_| !started).for_each(|thread| thread.parent = None);
+        found(&answer(&tables), CauseId::IMBALANCE).is_some()
+    };
+    assert!(told(true) && !told(false));
 }
 
 #[test]
