@@ -239,7 +239,7 @@ fn unit_of(throughput: &Throughput) -> String {
         "kops" | "Kops" => "thousand operations",
         "Mops" => "million operations",
         "Gops" => "billion operations",
-        _ => unit.strip_suffix('s').filter(|one| !one.is_empty()).unwrap_or(unit),
+        _ => return singular(unit),
     };
     words.to_owned()
 }
@@ -281,10 +281,18 @@ pub fn measured(evidence: &Evidence) -> String {
     }
 }
 
-/// `thread` of `threads`, `switch` of `switches`.
-fn singular(unit: &str) -> &str {
-    let long = ["ches", "sses"].iter().any(|end| unit.ends_with(end));
-    unit.strip_suffix(if long { "es" } else { "s" }).unwrap_or(unit)
+/// `thread` of `threads`, `switch` of `switches`, `query` of `queries`. A word that is no plural stays as it is.
+fn singular(unit: &str) -> String {
+    let ends = |ends: &[&str]| ends.iter().any(|end| unit.ends_with(end));
+    if ends(&["ss", "us", "is", "series"]) || unit.len() < 2 {
+        return unit.to_owned();
+    }
+    if let Some(stem) = unit.strip_suffix("ies").filter(|stem| stem.len() > 1 && !matches!(*stem, "mov" | "cook")) {
+        return format!("{stem}y");
+    }
+    let cache = ends(&["aches"]) && !ends(&["eaches", "oaches"]);
+    let long = ends(&["ches", "shes", "sses", "xes"]) && !cache;
+    unit.strip_suffix(if long { "es" } else { "s" }).unwrap_or(unit).to_owned()
 }
 
 /// How the processors were limited in a sweep over processors; none when threads were counted.
@@ -379,6 +387,28 @@ mod tests {
         }
         assert_eq!(about(1.93), "1.9 s");
         assert_eq!(time(f64::NAN), "?");
+    }
+
+    #[test]
+    fn one_of_many() {
+        let cases = [
+            ("threads", "thread"),
+            ("batches", "batch"),
+            ("caches", "cache"),
+            ("searches", "search"),
+            ("boxes", "box"),
+            ("passes", "pass"),
+            ("sizes", "size"),
+            ("queries", "query"),
+            ("movies", "movie"),
+            ("series", "series"),
+            ("mass", "mass"),
+            ("s", "s"),
+            ("", ""),
+        ];
+        for (many, one) in cases {
+            assert_eq!(singular(many), one, "{many}");
+        }
     }
 
     #[test]
