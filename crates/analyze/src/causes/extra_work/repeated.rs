@@ -95,7 +95,8 @@ pub(super) fn repeated<'t>(
     let more = facts.ledgers.get(1..).unwrap_or_default();
     let within = more.iter().rfind(|l| l.account.threads <= facts.processors)?;
     let beyond = more.last().filter(|l| l.account.threads > facts.processors)?;
-    let leaf = code.function.map(|(name, module, _)| (name, module));
+    // Code without a name is all of its module's, and no function.
+    let leaf = code.function.map(|(name, module, _)| (name, module)).filter(|(name, _)| name.is_some());
     let times: Vec<(u32, BTreeMap<Function, f64>)> =
         facts.ledgers.iter().map(|l| (l.account.threads, times(facts, l, leaf))).collect();
     let each = |l: &Ledger<'_, 't>, function: &Function<'t>| {

@@ -116,6 +116,17 @@ mod near_miss {
         }
     }
 
+    /// All code of a library without symbols has the same lack of a name.
+    #[test]
+    fn code_without_a_name_is_no_function_that_is_repeated() {
+        let mut tables = each_builds(500, 500);
+        for frame in tables.frames.iter_mut().filter(|f| f.function.as_deref() == Some("build")) {
+            frame.function = None;
+        }
+        let answer = answer_for(&tables);
+        assert!(found(&answer, CauseId::EXTRA_WORK).is_none(), "{:#?}", answer.verdict);
+    }
+
     #[test]
     fn what_one_thread_has_nearly_all_of_is_not_repeated() {
         let mut tables = each_builds(500, 500);
