@@ -5,8 +5,9 @@
 //! who waits and who wakes; [`parked_tasks`] what tasks waited for while their scheduler's threads slept; [`resources`]
 //! where threads wait for one of a few things; [`requests`] what a server answered, and which services it asked;
 //! [`task_sleeps`], [`task_pools`] and [`tasks`] programs whose runtime schedules tasks on threads; [`fixed_threads`]
-//! threads whose number does not follow the thread count; [`similar_threads`] threads that do the same work; [`window`]
-//! which part of a run the printed rate covers; [`linux`] what is known of the kernel.
+//! threads whose number does not follow the thread count; [`lock_functions`] the program's functions that only take or
+//! release locks; [`similar_threads`] threads that do the same work; [`window`] which part of a run the printed rate
+//! covers; [`linux`] what is known of the kernel.
 //!
 //! May import: `answer`, `curve`, `disturbance`, `runtimes`, `sharing`, `statistics`, `recording`.
 
@@ -16,6 +17,7 @@ pub(crate) mod fixed_threads;
 pub mod futex;
 pub mod held_up;
 pub mod linux;
+mod lock_functions;
 pub mod parked_tasks;
 pub mod requests;
 pub mod resources;
@@ -36,6 +38,7 @@ use code::{Code, Owner};
 use fixed_threads::{fixed_threads, library_threads};
 use futex::FutexWait;
 use linux::SyscallNumbers;
+use lock_functions::lock_functions;
 use recording::tables::{Reason, Run, RunKind, Trace, Wait, Wake};
 use recording::{QuickMap, RunId, StackId, Tables, ThreadId, WaitId};
 pub use run::Traced;
@@ -193,7 +196,8 @@ impl<'t> Model<'t> {
             run.fixed_threads = fixed;
             run.service_waits = requests::waits_for_services(run);
         }
-        let stacks = Stacks::new(tables);
+        let mut stacks = Stacks::new(tables);
+        stacks.count_as_locks(&lock_functions(&traced, &stacks));
         let others: Vec<_> = traced.iter().map(|run| (run.run.threads, without_own_code(run, &stacks))).collect();
         let standing = if tables.meta.counted.is_threads() { library_threads(&others) } else { Vec::new() };
         for (run, standing) in traced.iter_mut().zip(standing) {

@@ -3,7 +3,7 @@
 use super::code::{Code, Owner, file_name};
 use super::stack_view::{View, called, summed_up};
 use crate::runtimes::user::UserFunctions;
-use crate::runtimes::{self, OwnClasses};
+use crate::runtimes::{self, OwnClasses, Primitive};
 use recording::tables::{Module, ModuleKind, Stack};
 use recording::{FrameId, ModuleId, QuickMap, StackId, Tables};
 use std::cell::RefCell;
@@ -18,6 +18,9 @@ use std::collections::{HashMap, HashSet};
 /// Wrong if: a deep recursion has more than one inlined function in each of 256 frames: the outermost functions are not
 /// seen.
 pub const DEEPEST: usize = 512;
+
+/// A function by its module and name.
+pub type Named<'t> = (&'t str, &'t str);
 
 /// All stacks of a recording.
 #[derive(Debug)]
@@ -56,6 +59,18 @@ impl<'t> Stacks<'t> {
         let methods = frames.values().flatten().filter(|c| is_method(c)).filter_map(Code::name);
         let classes = runtimes::own_classes(tables.modules.iter().map(|m| file_name(&m.path)), methods);
         Stacks { stacks, frames, views: RefCell::default(), lock_calls, classes }
+    }
+
+    /// From now on, these functions of the program count as the lock that they take or release.
+    pub fn count_as_locks(&mut self, functions: &HashSet<Named<'t>>) {
+        if functions.is_empty() {
+            return;
+        }
+        let counts = |c: &&mut Code<'t>| c.name().is_some_and(|name| functions.contains(&(c.module, name)));
+        for code in self.frames.values_mut().flatten().filter(counts) {
+            (code.owner, code.primitive) = (Owner::Library, Some(Primitive::Lock));
+        }
+        self.views.get_mut().clear();
     }
 
     /// The functions of a stack, innermost first, inlined ones included; at most [`DEEPEST`].
