@@ -14,23 +14,49 @@ pub(crate) fn warnings(facts: &Facts<'_, '_>) -> Vec<String> {
              is of the whole run, and what the rate does not count may stand in it"
                 .to_owned(),
         ],
-        Part::Workers { certain } => facts.model.traced.last().map(|run| outside(certain, run, facts)).into_iter().collect(),
+        Part::Workers { certain: true } => outside(COUNTED, facts),
+        Part::Workers { certain: false } => outside(PERHAPS, facts),
+        Part::AsLong => outside(BY_LENGTH, facts),
     }
 }
 
-fn outside(certain: bool, run: &Traced<'_>, facts: &Facts<'_, '_>) -> String {
+/// How the measured part is known, and what that says about the rest.
+struct Reading {
+    before: &'static str,
+    after: &'static str,
+    told: &'static str,
+}
+
+const COUNTED: Reading = Reading {
+    before: "before the workers start",
+    after: "after they have ended",
+    told: "the rate that the program prints does not count them",
+};
+
+const PERHAPS: Reading = Reading {
+    told: "the rate that the program prints mostly leaves such a part out; whether this one does cannot be told",
+    ..COUNTED
+};
+
+const BY_LENGTH: Reading = Reading {
+    before: "before it",
+    after: "after it",
+    told: "by the lengths of the timed runs, the rate that the program prints does not count as much",
+};
+
+fn outside(reading: Reading, facts: &Facts<'_, '_>) -> Vec<String> {
+    facts.model.traced.last().map(|run| told(&reading, run, facts)).into_iter().collect()
+}
+
+fn told(reading: &Reading, run: &Traced<'_>, facts: &Facts<'_, '_>) -> String {
     let OutsideTime { before, after, whole } = OutsideTime::for_run(run);
     let mut parts = Vec::new();
     if before > after * MIN_SHARE {
-        parts.push(format!("{before:.2} s before the workers start"));
+        parts.push(format!("{before:.2} s {}", reading.before));
     }
     if after > before * MIN_SHARE {
-        parts.push(format!("{after:.2} s after they have ended"));
+        parts.push(format!("{after:.2} s {}", reading.after));
     }
-    let told = match certain {
-        true => "the rate that the program prints does not count them",
-        false => "the rate that the program prints mostly leaves such a part out; whether this one does cannot be told",
-    };
     let walls = (facts.points.first(), facts.points.last());
     let faster = match walls {
         (Some(few), Some(many)) if few.threads < many.threads && many.seconds.median > 0.0 => {
@@ -44,9 +70,10 @@ fn outside(certain: bool, run: &Traced<'_>, facts: &Facts<'_, '_>) -> String {
         _ => String::new(),
     };
     format!(
-        "{} ({:.0} % of the observed run with {}) are outside the measured part: {told}{faster}",
+        "{} ({:.0} % of the observed run with {}) are outside the measured part: {}{faster}",
         parts.join(" and "),
         100.0 * (before + after) / whole,
-        run.counted.many(run.run.threads)
+        run.counted.many(run.run.threads),
+        reading.told
     )
 }

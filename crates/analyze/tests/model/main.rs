@@ -6,4 +6,5 @@ mod common;
 mod held_up;
 mod parked_tasks;
 mod queues;
+mod same_work;
 mod window;

@@ -3,7 +3,7 @@
 //! Evidence: idle capacity before the first worker, after the last, and between groups of workers; also at barriers,
 //! conditions and the end, where the code that ran meanwhile never runs beside other code.
 //!
-//! May import: `account`, `answer`, `facts`, `model`, `shared`.
+//! May import: `account`, `answer`, `facts`, `model`, `shared`, `statistics`.
 
 use crate::account::criticality::{Idle, SeenAt};
 use crate::account::idle::may_hide_serial;
@@ -15,6 +15,8 @@ use crate::causes::shared::blame::{Ran, named, running};
 use crate::causes::shared::{self, Meta, Outcome, by_lines, evidence, found, hidden, line, processes};
 use crate::facts::{Facts, in_proportion, large, significant};
 use crate::model::window::Part;
+use crate::statistics::median;
+use std::collections::BTreeMap;
 
 impl CauseId {
     #[expect(missing_docs, reason = "the cause says what it is")]
@@ -165,14 +167,53 @@ fn one_runs(ledger: &Ledger<'_, '_>, phase: &Phase) -> bool {
     nobody <= MOSTLY * ledger.split.shapes.get(&shape).copied().unwrap_or(0.0)
 }
 
+/// What is missing where the phase comes before the work, and the printed rate may be of the work alone.
+const NOT_COUNTED: &str = "one thread runs alone before the others work, and whether the rate that the program prints counts that \
+                           cannot be told: marks would tell, or runs that take longer";
+
+/// Decides: whether the function that runs alone most comes before the work of the other threads: this share of its samples
+/// does, before the middle of theirs.
+/// From: chosen: nearly all. What runs alone again and again, between parallel parts, has half of its samples before it.
+/// Shown by: `what_runs_alone_before_the_work_may_not_be_counted`.
+/// Wrong if: code runs alone in the first half of the measured part only.
+const BEFORE: f64 = 0.9;
+
+/// True when a phase is over before the other threads do most of their work.
+fn is_before_the_work(ledger: &Ledger<'_, '_>, phase: &Phase) -> bool {
+    if phase.shape.is_some() {
+        return phase.shape == Some(Shape::StartUp);
+    }
+    let main = ledger.traced.main().map(|thread| thread.thread);
+    let of_others = ledger.traced.samples.iter().filter(|sample| Some(sample.thread) != main);
+    let middle = median(&of_others.map(|sample| sample.time_ns as f64).collect::<Vec<_>>());
+    // Of each function that runs alone: its samples, and those before the middle.
+    let mut functions: BTreeMap<(&str, Option<&str>), (u64, u64)> = BTreeMap::new();
+    for sample in &ledger.traced.samples {
+        let Some(code) = ledger.serial_code.function(sample.user_stack) else { continue };
+        let (all, before) = functions.entry((code.module, code.name())).or_default();
+        *all += 1;
+        *before += u64::from(middle.is_some_and(|middle| (sample.time_ns as f64) < middle));
+    }
+    let most = functions.into_values().max();
+    most.is_some_and(|(all, before)| before as f64 > BEFORE * all as f64)
+}
+
 fn explain<'t>(
     facts: &Facts<'_, 't>,
     ledger: &Ledger<'_, 't>,
     _: (f64, f64),
     meta: &Meta,
 ) -> Result<Vec<Cause>, String> {
-    let parts: Vec<(&Phase, (f64, f64))> =
-        PHASES.iter().filter(|p| one_runs(ledger, p)).map(|p| (p, line(ledger, p.line()))).collect();
+    let may_be_counted = |phase: &&Phase| facts.model.part != Part::Open || !is_before_the_work(ledger, phase);
+    let of_phase = |phase: &'static Phase| (phase, line(ledger, phase.line()));
+    let (parts, others): (Vec<_>, Vec<_>) =
+        PHASES.iter().filter(|p| one_runs(ledger, p)).partition(|phase| may_be_counted(phase));
+    let parts: Vec<(&Phase, (f64, f64))> = parts.into_iter().map(of_phase).collect();
+    if others.into_iter().map(of_phase).any(|(_, part)| significant(ledger, part))
+        && !parts.iter().any(|(_, part)| significant(ledger, *part))
+    {
+        return Err(NOT_COUNTED.to_owned());
+    }
     let lost = parts.iter().fold((0.0, 0.0), |sum, (_, part)| (sum.0 + part.0, f64::hypot(sum.1, part.1)));
     if !significant(ledger, lost) {
         return Err(WAITING.to_owned());

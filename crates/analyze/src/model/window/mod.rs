@@ -3,12 +3,18 @@
 //! Programs mostly print the rate of their parallel part and leave out what comes before and after: a runtime's start,
 //! imports, loading. Two readings of a rate are checked against the runs: it covers the whole run, or the stretch in
 //! which the worker threads live. Rate × length is the work done. Under the right reading it is the same in every run,
-//! however noisy; under the wrong one it changes with the rest of the run.
+//! however noisy; under the wrong one it changes with the rest of the run. Where neither fits, the lengths of the timed
+//! runs may tell ([`same_work`]).
+//!
+//! May import: `run`, `statistics`, `recording`.
+
+mod same_work;
 
 use super::run::Traced;
 use crate::statistics::{MIN_SHARE, median, quantile};
 use recording::Tables;
 use recording::tables::{Run, State, Thread};
+use same_work::{SameWork, same_work, stretches};
 
 /// Stretches and printed rates agree with a reading of the rate when the work computed from them differs by no more
 /// than this share between the runs.
@@ -88,7 +94,9 @@ pub enum Part {
         /// False when the whole run fits as well.
         certain: bool,
     },
-    /// Neither reading fits.
+    /// As long a stretch as the work takes at its rate, by the lengths of the timed runs.
+    AsLong,
+    /// No reading fits.
     Open,
 }
 
@@ -155,10 +163,18 @@ pub(crate) fn infer(tables: &Tables, traced: &[Traced<'_>]) -> (Part, Vec<Stretc
             fitting.push(fit);
         }
     }
-    if !outside {
-        return nothing();
-    }
     let whole = fits_whole(tables);
+    let known = if whole { None } else { same_work(tables) };
+    let by_length = |work: SameWork| {
+        let found = stretches(work, traced, |run| workers(run).map(|t| t.thread).collect())?;
+        Some((Part::AsLong, found))
+    };
+    if !outside {
+        return known.and_then(by_length).unwrap_or_else(nothing);
+    }
+    if let Some(work) = known {
+        fitting.retain(|(_, found)| runs.iter().zip(found).all(|(run, s)| work.fits(run.rate * length(*s))));
+    }
     // Among stretches that fit about equally well, the first kind in `KINDS` is taken.
     let best = fitting.iter().map(|f| f.0).fold(f64::INFINITY, f64::min);
     let as_whole: Vec<(TracedRate, Stretch)> = runs.iter().map(|r| (*r, r.trace)).collect();
@@ -168,7 +184,7 @@ pub(crate) fn infer(tables: &Tables, traced: &[Traced<'_>]) -> (Part, Vec<Stretc
     match fitting.into_iter().find(|f| f.0 <= best + ALIKE) {
         Some((_, stretches)) => (Part::Workers { certain: !whole }, stretches),
         None if whole => nothing(),
-        None => (Part::Open, traced.iter().map(trace).collect()),
+        None => known.and_then(by_length).unwrap_or_else(|| (Part::Open, traced.iter().map(trace).collect())),
     }
 }
 
