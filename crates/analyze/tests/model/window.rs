@@ -8,7 +8,7 @@ use analyze::answer::{Answer, CauseId};
 use analyze::{analyze, model::Model, model::window::Part};
 use recording::Tables;
 use recording::synthetic::{RunSketch, Sketch, ms};
-use recording::tables::Reason;
+use recording::tables::{Reason, RunKind};
 
 const LOAD: &str = "load@app app.c:7 < main@app app.c:80";
 const MERGE: &str = "merge@app app.c:9 < main@app app.c:99";
@@ -343,6 +343,24 @@ fn of_two_groups_of_workers_the_rate_may_be_of_the_last() {
     let model = Model::new(&tables);
     assert_eq!(model.part, Part::Workers { certain: true });
     assert_eq!(model.traced[1].measured, (ms(300), ms(1500)));
+}
+
+/// Other programs slow a whole run down, its start and its work alike. The lengths of the runs then show too much work.
+#[test]
+fn workers_stay_the_part_where_whole_runs_were_slower() {
+    let shape = |work: u64| Shape { work, ..LONG };
+    let one = count(Sketch::new(4), 1, shape(1000), (1000.0, 1.0), Workers::Busy, Rate::Workers, false);
+    let two = count(one, 2, shape(500), (1000.0, 2.0), Workers::Busy, Rate::Workers, false);
+    let mut tables = count(two, 4, shape(250), (1000.0, 4.0), Workers::Busy, Rate::Workers, false).tables();
+    for (i, run) in tables.runs.iter_mut().filter(|r| r.kind == RunKind::Clean).enumerate() {
+        // It does so more with one thread than with four.
+        let slow = 1.0 + 0.3 / f64::from(run.threads) + 0.02 * (i % 3) as f64;
+        run.wall_ns = (run.wall_ns as f64 * slow) as u64;
+        run.throughput = run.throughput.map(|rate| rate / slow);
+    }
+    let model = Model::new(&tables);
+    assert_eq!(model.part, Part::Workers { certain: true });
+    assert_eq!(model.traced[2].measured, (ms(600), ms(850)));
 }
 
 #[test]
