@@ -21,7 +21,15 @@ install_package() {
         as_root apt-get update -q >/dev/null
         apt_updated=1
     fi
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$1" >/dev/null
+    get_package "$1" && return
+    # apt-get installs nothing while an earlier installation, perhaps of an image's maker, is half done.
+    say "trying again, after finishing what an earlier installation may have left half done"
+    as_root env DEBIAN_FRONTEND=noninteractive dpkg --configure -a >/dev/null
+    get_package "$1"
+}
+# Waits up to five minutes for another program that is installing packages.
+get_package() {
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install -q -y --no-install-recommends "$1" >/dev/null
 }
 
 need_build() {
