@@ -5,7 +5,7 @@
 
 use super::code::{Code, Owner};
 use super::run::Traced;
-use super::stacks::{Named, Stacks};
+use super::stacks::{OwnFunction, Stacks};
 use crate::runtimes::Primitive;
 use recording::StackId;
 use recording::tables::{Reason, Wait};
@@ -60,13 +60,13 @@ struct Taker<'t> {
     blocks: u64,
     /// The part that ended with a release by itself.
     itself_ns: f64,
-    releases: HashSet<Named<'t>>,
+    releases: HashSet<OwnFunction<'t>>,
     /// True when some function calls both, directly or not.
     has_common_caller: bool,
 }
 
 /// The functions of the program that take or release locks for their callers.
-pub(super) fn lock_functions<'t>(runs: &[Traced<'t>], stacks: &Stacks<'t>) -> HashSet<Named<'t>> {
+pub(super) fn lock_functions<'t>(runs: &[Traced<'t>], stacks: &Stacks<'t>) -> HashSet<OwnFunction<'t>> {
     let is_lock = |wait: &&&Wait| {
         let view = stacks.view(wait.user_stack, true);
         wait.reason == Reason::Futex
@@ -91,12 +91,12 @@ pub(super) fn lock_functions<'t>(runs: &[Traced<'t>], stacks: &Stacks<'t>) -> Ha
             }
         }
     }
-    let functions = |stack: StackId| -> Vec<Named<'t>> {
+    let functions = |stack: StackId| -> Vec<OwnFunction<'t>> {
         let own = |code: &Code<'t>| (code.owner == Owner::Own).then(|| (code.module, code.name().unwrap_or_default()));
         stacks.frames(stack).iter().filter_map(own).collect()
     };
     let all = taken.iter().copied().chain(hand_overs.iter().map(|over| over.released));
-    let functions: HashMap<StackId, Vec<Named>> = all.map(|stack| (stack, functions(stack))).collect();
+    let functions: HashMap<StackId, Vec<OwnFunction>> = all.map(|stack| (stack, functions(stack))).collect();
     let mut found = HashSet::new();
     for _ in 0..NESTED {
         let more = around(&found, &taken, &hand_overs, &functions);
@@ -110,17 +110,17 @@ pub(super) fn lock_functions<'t>(runs: &[Traced<'t>], stacks: &Stacks<'t>) -> Ha
 
 /// The functions that take or release locks for their callers, if those that are `known` to do so are left out.
 fn around<'t>(
-    known: &HashSet<Named<'t>>,
+    known: &HashSet<OwnFunction<'t>>,
     taken: &HashSet<StackId>,
     hand_overs: &[LockHandOver],
-    functions: &HashMap<StackId, Vec<Named<'t>>>,
-) -> HashSet<Named<'t>> {
+    functions: &HashMap<StackId, Vec<OwnFunction<'t>>>,
+) -> HashSet<OwnFunction<'t>> {
     let rest = |stack: &StackId| {
         let all = functions.get(stack).map(Vec::as_slice).unwrap_or_default();
         all.get(all.iter().take_while(|function| known.contains(*function)).count()..).unwrap_or_default()
     };
-    let waiting: HashSet<Named> = taken.iter().flat_map(rest).copied().collect();
-    let mut takers: BTreeMap<Named, Taker> = BTreeMap::new();
+    let waiting: HashSet<OwnFunction> = taken.iter().flat_map(rest).copied().collect();
+    let mut takers: BTreeMap<OwnFunction, Taker> = BTreeMap::new();
     for over in hand_overs {
         let Some((taker, callers)) = rest(&over.taken).split_first().filter(|(taker, _)| !taker.1.is_empty()) else {
             continue;
@@ -152,23 +152,39 @@ mod tests {
     use crate::model::Model;
     use recording::Tables;
     use recording::synthetic::{Sketch, ms};
+    use recording::tables::Wake;
 
     /// Two threads take turns at a lock, `turns` times; where it is taken and where it is released.
     fn turns(turns: u64, taken: &str, released: &str) -> Tables {
+        mixed(turns, taken, released, released, 1.0)
+    }
+
+    /// The same, where only a `share` of the time ended with a release at the first place.
+    fn mixed(turns: u64, taken: &str, released: &str, elsewhere: &str, share: f64) -> Tables {
         let wait = format!("?@libc.so.6 < pthread_mutex_lock@libc.so.6 < {taken}");
-        let release = format!("pthread_mutex_unlock@libc.so.6 < {released}");
+        let [release, other_release] = [released, elsewhere].map(|at| format!("pthread_mutex_unlock@libc.so.6 < {at}"));
         let mut tables = Sketch::new(2)
             .traced(2, |run| {
                 for (name, other, own) in [("a", "b", 0), ("b", "a", 1)] {
                     (0..turns).fold(run.thread(name), |thread, turn| match turn % 2 == own {
-                        true => thread.runs(ms(5), &release),
+                        true => thread.runs(ms(3), &release).runs(ms(2), &other_release),
                         false => thread.locks(0x100, ms(5), &wait, other),
                     });
                 }
             })
             .tables();
         let stack = tables.samples.first().and_then(|sample| sample.user_stack);
-        tables.wakes.iter_mut().for_each(|wake| wake.waker_stack = stack);
+        let mut stacks = tables.samples.iter().map(|sample| sample.user_stack);
+        let other = stacks.find(|other| *other != stack).unwrap_or(stack);
+        let hundredth = |wake: &Wake, at: i32| {
+            let count = if at == 0 { wake.count } else { 0 };
+            (at, Wake { blocked_ns: wake.blocked_ns / 100, count, ..*wake })
+        };
+        let hundred = |wake: Wake| (0..100).map(move |at| hundredth(&wake, at));
+        let wakes = std::mem::take(&mut tables.wakes).into_iter().flat_map(hundred);
+        let at_first = |at: i32| f64::from(at) < share * 100.0;
+        tables.wakes =
+            wakes.map(|(at, wake)| Wake { waker_stack: if at_first(at) { stack } else { other }, ..wake }).collect();
         tables
     }
 
@@ -206,6 +222,14 @@ mod tests {
         let released =
             "Lock::unlock@app lock.h:8 < Guard::~Guard@app lock.h:22 < add@app app.cpp:12 < serve@app app.cpp:7";
         assert_eq!(place(&turns(40, taken, released)).as_deref(), Some("add"));
+    }
+
+    /// Of a function that ends with the release, only its callers are in the stack.
+    #[test]
+    fn enough_of_the_releases_must_tell() {
+        let last = "serve@app app.c:7";
+        assert_eq!(place(&mixed(400, ENTER, LEAVE, last, 0.35)).as_deref(), Some("allocate"));
+        assert_eq!(place(&mixed(400, ENTER, LEAVE, last, 0.1)).as_deref(), Some("db_enter"));
     }
 
     #[test]

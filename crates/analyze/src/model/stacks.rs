@@ -19,8 +19,8 @@ use std::collections::{HashMap, HashSet};
 /// seen.
 pub const DEEPEST: usize = 512;
 
-/// A function by its module and name.
-pub type Named<'t> = (&'t str, &'t str);
+/// A function of the program itself, by its module and name.
+pub type OwnFunction<'t> = (&'t str, &'t str);
 
 /// All stacks of a recording.
 #[derive(Debug)]
@@ -62,7 +62,7 @@ impl<'t> Stacks<'t> {
     }
 
     /// From now on, these functions of the program count as the lock that they take or release.
-    pub fn count_as_locks(&mut self, functions: &HashSet<Named<'t>>) {
+    pub fn count_as_locks(&mut self, functions: &HashSet<OwnFunction<'t>>) {
         if functions.is_empty() {
             return;
         }

@@ -39,9 +39,9 @@ const PERHAPS: Reading = Reading {
 };
 
 const BY_LENGTH: Reading = Reading {
-    before: "before it",
-    after: "after it",
-    told: "by the lengths of the timed runs, the rate that the program prints does not count as much",
+    before: "at the start",
+    after: "at the end",
+    told: "the timed runs take about that much longer than the work at their printed rate",
 };
 
 fn outside(reading: Reading, facts: &Facts<'_, '_>) -> Vec<String> {

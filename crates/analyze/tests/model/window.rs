@@ -353,7 +353,7 @@ fn workers_stay_the_part_where_whole_runs_were_slower() {
     let two = count(one, 2, shape(500), (1000.0, 2.0), Workers::Busy, Rate::Workers, false);
     let mut tables = count(two, 4, shape(250), (1000.0, 4.0), Workers::Busy, Rate::Workers, false).tables();
     for (i, run) in tables.runs.iter_mut().filter(|r| r.kind == RunKind::Clean).enumerate() {
-        // It does so more with one thread than with four.
+        // They do so more with one thread than with four.
         let slow = 1.0 + 0.3 / f64::from(run.threads) + 0.02 * (i % 3) as f64;
         run.wall_ns = (run.wall_ns as f64 * slow) as u64;
         run.throughput = run.throughput.map(|rate| rate / slow);

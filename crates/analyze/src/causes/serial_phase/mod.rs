@@ -57,16 +57,20 @@ pub const META: Meta = Meta {
 const OUTSIDE: &str = "whether the printed rate counts what is outside of the workers' lives cannot be told: runs whose speed \
                        differs would tell, or marks";
 
+/// What is missing where the measured part is known by its length: it is taken as short as the runs allow, so that what one
+/// thread does alone where it begins may be cut off.
+const EDGE: &str = "of the part that the printed rate counts only the length is known, within limits: what one thread does \
+                    alone where it begins or ends may be outside, and marks would tell";
+
 fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
-    match by_lines(facts, meta, explain) {
-        Outcome::Clear(_) if facts.model.part == (Part::Workers { certain: false }) => {
-            Outcome::Unsure(OUTSIDE.to_owned())
-        }
-        Outcome::Clear(why) => {
+    match (by_lines(facts, meta, explain), &facts.model.part) {
+        (Outcome::Clear(_), Part::Workers { certain: false }) => Outcome::Unsure(OUTSIDE.to_owned()),
+        (Outcome::Clear(_), Part::AsLong) => Outcome::Unsure(EDGE.to_owned()),
+        (Outcome::Clear(why), _) => {
             let open = |l: &Ledger<'_, '_>| hardly_sampled(l).or_else(|| one_process(l));
             facts.in_order().into_iter().find_map(open).map_or(Outcome::Clear(why), Outcome::Unsure)
         }
-        outcome => outcome,
+        (outcome, _) => outcome,
     }
 }
 
@@ -209,14 +213,11 @@ fn explain<'t>(
     let (parts, others): (Vec<_>, Vec<_>) =
         PHASES.iter().filter(|p| one_runs(ledger, p)).partition(|phase| may_be_counted(phase));
     let parts: Vec<(&Phase, (f64, f64))> = parts.into_iter().map(of_phase).collect();
-    if others.into_iter().map(of_phase).any(|(_, part)| significant(ledger, part))
-        && !parts.iter().any(|(_, part)| significant(ledger, *part))
-    {
-        return Err(NOT_COUNTED.to_owned());
-    }
-    let lost = parts.iter().fold((0.0, 0.0), |sum, (_, part)| (sum.0 + part.0, f64::hypot(sum.1, part.1)));
+    let others: Vec<(&Phase, (f64, f64))> = others.into_iter().map(of_phase).collect();
+    let lost = together(&parts);
     if !significant(ledger, lost) {
-        return Err(WAITING.to_owned());
+        let waiting = !significant(ledger, together(&others));
+        return Err(if waiting { WAITING } else { NOT_COUNTED }.to_owned());
     }
     let large: Vec<_> = parts.iter().filter(|(_, part)| significant(ledger, *part)).collect();
     if large.is_empty() {
@@ -225,6 +226,11 @@ fn explain<'t>(
         return Ok(longest.map(|(phase, _)| cause(facts, ledger, phase, lost, meta)).into_iter().collect());
     }
     Ok(large.into_iter().map(|(phase, part)| cause(facts, ledger, phase, *part, meta)).collect())
+}
+
+/// The loss in several phases, CPU-seconds per unit of work, and its error.
+fn together(phases: &[(&Phase, (f64, f64))]) -> (f64, f64) {
+    phases.iter().fold((0.0, 0.0), |sum, (_, part)| (sum.0 + part.0, f64::hypot(sum.1, part.1)))
 }
 
 fn cause<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, phase: &Phase, lost: (f64, f64), meta: &Meta) -> Cause {

@@ -19,7 +19,8 @@ use std::collections::BTreeSet;
 /// work of a stretch in which the workers live may be from that.
 /// From: for 9 to 15 runs the quartiles bound the slope with about 95 % (Sen 1968, by Kendall's variance). Of 14 sweeps of
 /// Python programs with libraries, the lower quartile of those within this share was 0 to 20 % below the work, but for one whose
-/// processes took longer to start at larger counts (8 % above it); of those with a wider one, up to 15 % above it.
+/// processes took longer to start at larger counts (8 % above it); of those with a wider one, up to 15 % above it. They were
+/// written for this purpose.
 /// Shown by: `tests/model/same_work.rs`, `workers_stay_the_part_where_whole_runs_were_slower`.
 /// Wrong if: what comes before the measured part takes longer in just those counts that have a lower rate.
 const SPREAD: f64 = 0.5;
@@ -27,7 +28,7 @@ const SPREAD: f64 = 0.5;
 /// The time outside the measured part of one count may differ from the usual by this share of the measured part.
 ///
 /// Decides: the same: whether all counts do the same work after the same start.
-/// From: chosen; the five sweeps of [`SPREAD`] differed by up to 5 %.
+/// From: chosen: the counts of the sweeps that [`SPREAD`] accepted differed by up to about this much.
 /// Shown by: `counts_that_do_not_do_the_same_work_show_nothing`.
 /// Wrong if: a library that is loaded starts its threads one by one, and takes a tenth longer for that.
 const SAME_START: f64 = 0.1;
@@ -37,6 +38,14 @@ const SAME_START: f64 = 0.1;
 /// Shown by: `two_counts_show_nothing`.
 /// Wrong if: never; fewer would be a guess.
 const COUNTS: usize = 3;
+
+/// Timed runs that are compared, each with all others; of more, as many are taken, at equal distances.
+///
+/// Decides: how long a recording with very many runs may keep the reader.
+/// From: arithmetic: 80,000 pairs, a few milliseconds.
+/// Shown by: `very_many_runs_take_no_longer`.
+/// Wrong if: never; the quartiles of fewer runs say the same.
+const MOST_RUNS: usize = 400;
 
 /// The stretch that ends with the run is taken if it has this share of the most that workers run in any stretch as long.
 ///
@@ -76,9 +85,11 @@ pub(super) fn same_work(tables: &Tables) -> Option<SameWork> {
     let ended_well = |r: &&Run| r.exit_status.is_none_or(|s| s == 0) && r.signal.is_none() && r.wall_ns > 0;
     let timed = tables.runs.iter().filter(|r| r.kind == RunKind::Clean).filter(ended_well);
     let rate = |r: &Run| r.throughput.filter(|rate| rate.is_finite() && *rate > 0.0);
-    let runs: Vec<Timed> = timed
+    let mut runs: Vec<Timed> = timed
         .filter_map(|r| Some(Timed { count: r.threads, wall: r.wall_ns as f64 * 1e-9, per_unit: 1.0 / rate(r)? }))
         .collect();
+    let step = runs.len().div_ceil(MOST_RUNS).max(1);
+    runs = runs.into_iter().step_by(step).collect();
     let counts: BTreeSet<u32> = runs.iter().map(|run| run.count).collect();
     if counts.len() < COUNTS {
         return None;
