@@ -33,6 +33,8 @@ pub(crate) struct Sampled<'a> {
 pub(crate) trait ImageCode {
     /// Whether the code at an address was made at run time: executable memory without a file.
     fn made_at_run_time(&self, address: u64) -> bool;
+    /// Whether a memory mapping holds stacks beside other data, as Go's does for goroutines.
+    fn stacks_in_heap(&self) -> bool;
     /// The start of the function around an address.
     fn function_start(&self, address: u64) -> Option<u64>;
     /// The variable at an address.

@@ -20,7 +20,8 @@ pub(super) struct Memory {
     mappings: Vec<Mapping>,
     /// Stack pointers that were seen, one for each [`BLOCK`]. By address and not by thread, because new threads reuse
     /// the stacks of ended ones.
-    stacks: HashMap<u64, u64>,
+    /// `None` for a stack that lies among other data.
+    stacks: HashMap<u64, Option<u64>>,
 }
 
 impl Memory {
@@ -49,12 +50,12 @@ impl Memory {
         file.read_at(buffer, address).unwrap_or(0)
     }
 
-    /// Notes where a thread's stack is.
-    pub(super) fn saw_stack(&mut self, sp: u64) {
+    /// Notes where a thread's stack is. `alone`: its mapping holds nothing else.
+    pub(super) fn saw_stack(&mut self, sp: u64, alone: bool) {
         if self.stacks.len() >= BLOCKS {
             self.stacks.clear();
         }
-        let new = self.stacks.insert(sp / BLOCK, sp).is_none();
+        let new = self.stacks.insert(sp / BLOCK, alone.then_some(sp)).is_none();
         if new {
             // A thread's stack is mapped before the thread runs, so the map now includes it, and mostly the data too.
             self.refresh();
@@ -75,10 +76,28 @@ impl Memory {
             return Region::Unknown;
         };
         match mapping.path {
-            MappedFile::Anonymous if self.stacks.values().any(|sp| holds(&mapping, *sp)) => Region::Stack,
+            MappedFile::Anonymous if self.stacks.values().flatten().any(|sp| holds(&mapping, *sp)) => Region::Stack,
             MappedFile::Anonymous => Region::Heap,
             MappedFile::File(_) => Region::File,
             _ => Region::Unknown,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stack_among_other_data_makes_no_stack_of_it() {
+        let on_stack = 0_u64;
+        let address = std::ptr::from_ref(&on_stack) as u64;
+        let mut memory = Memory::for_process(std::process::id());
+        // A test runs in a thread with a mapping of its own.
+        memory.saw_stack(address, true);
+        assert_eq!(memory.region(address), Region::Stack);
+        let mut memory = Memory::for_process(std::process::id());
+        memory.saw_stack(address, false);
+        assert_eq!(memory.region(address), Region::Heap);
     }
 }

@@ -145,7 +145,8 @@ impl SharingSampler {
         self.stack.extend_from_slice(sampled.red_zone);
         self.stack.extend_from_slice(sampled.stack);
         let stack = StackBytes { start, bytes: &self.stack };
-        space.memory.saw_stack(sp);
+        // A variable that goroutines share is never on one's stack: Go moves it to the heap.
+        space.memory.saw_stack(sp, !known.stacks_in_heap());
         space.replay.accesses(&space.code, registers, stack, &mut self.found);
         for access in &self.found {
             let row = Row {
@@ -384,6 +385,10 @@ mod tests {
 
     impl ImageCode for Begins {
         fn made_at_run_time(&self, _: u64) -> bool {
+            false
+        }
+
+        fn stacks_in_heap(&self) -> bool {
             false
         }
 

@@ -95,6 +95,8 @@ pub(super) struct Image {
     /// Pages that lay outside of the map when it was last read.
     strangers: HashSet<u64>,
     unchanged: u32,
+    /// The map could not be read any more.
+    ended: bool,
     addresses: Vec<CodeAddress>,
     handles: Vec<FrameId>,
 }
@@ -126,6 +128,7 @@ impl Image {
             reading_ns: 0,
             strangers: HashSet::new(),
             unchanged: 0,
+            ended: false,
             addresses: Vec::new(),
             handles: Vec::new(),
         }
@@ -150,6 +153,7 @@ impl Image {
         let Some(mappings) = text.and_then(|text| parse_maps(text).ok()) else {
             // The process has ended; what was read before stays valid for its stacks.
             self.unchanged = SETTLED;
+            self.ended = true;
             return false;
         };
         if self.program.is_none() {
@@ -175,6 +179,11 @@ impl Image {
             self.parked.see(self.pid, &self.unwinder);
         }
         true
+    }
+
+    /// True for a Go program.
+    pub(super) fn has_goroutines(&self) -> bool {
+        self.leavers.is_some()
     }
 
     /// Where the image's code lies.
@@ -245,7 +254,10 @@ impl Image {
                 StackEnd::Complete => None,
                 StackEnd::Truncated { why } => Some((*outermost, why)),
             };
-            interner.notes.count(self.program.as_deref(), self.language, cut_at);
+            match cut_at {
+                Some((_, Truncation::NoModule)) if self.ended => interner.notes.count_ended(),
+                cut_at => interner.notes.count(self.program.as_deref(), self.language, cut_at),
+            }
         }
         Unwound { stack: interner.stack(&self.handles, truncated), truncated, moved }
     }

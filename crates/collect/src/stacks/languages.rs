@@ -92,9 +92,16 @@ struct Tally {
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
     programs: BTreeMap<String, Tally>,
+    /// Stacks that broke off because their process had ended before its memory map was read.
+    ended: u64,
 }
 
 impl Notes {
+    /// Counts a stack that broke off because its process had ended before its memory map was read.
+    pub(crate) fn count_ended(&mut self) {
+        self.ended += 1;
+    }
+
     /// Counts an unwound stack, and where it broke off, if it did.
     pub(crate) fn count(
         &mut self,
@@ -153,6 +160,15 @@ impl Notes {
                     most.0,
                 ));
             }
+        }
+        let all = self.ended + self.programs.values().map(|tally| tally.stacks).sum::<u64>();
+        if all >= FEWEST && self.ended * ONE_IN > all {
+            sentences.push(format!(
+                "{} % of the stacks are of processes that ended before it was known where their code lies ({} of {all}), \
+                 such as a shell's short commands; callers are missing there",
+                self.ended * 100 / all,
+                self.ended
+            ));
         }
         sentences.dedup();
         sentences
@@ -214,6 +230,18 @@ mod tests {
         assert!(sentences[0].contains("DumpPerfMapAtExit"));
         assert!(sentences[1].starts_with("30 % of the stacks of java break off"), "{sentences:?}");
         assert!(sentences[1].contains("module b has neither"), "{sentences:?}");
+    }
+
+    #[test]
+    fn processes_that_ended_too_early_are_told_once() {
+        let mut notes = Notes::default();
+        (0..90).for_each(|_| notes.count(Some(Path::new("bash")), None, None));
+        (0..5).for_each(|_| notes.count_ended());
+        assert_eq!(notes.sentences(|_| String::new()), Vec::<String>::new(), "few of them");
+        (0..40).for_each(|_| notes.count_ended());
+        let sentences = notes.sentences(|_| String::new());
+        assert_eq!(sentences.len(), 1, "{sentences:?}");
+        assert!(sentences[0].starts_with("33 % of the stacks are of processes that ended"), "{sentences:?}");
     }
 
     #[test]

@@ -63,6 +63,10 @@ impl ImageCode for ImageData<'_> {
         located.is_some_and(|code| code.mapping.path == MappedFile::Anonymous)
     }
 
+    fn stacks_in_heap(&self) -> bool {
+        self.image.has_goroutines()
+    }
+
     fn function_start(&self, address: u64) -> Option<u64> {
         self.image.unwinder().function_start(address)
     }
