@@ -25,8 +25,8 @@ pub struct CpuProfile<'a, 't> {
     pub on_cpu: f64,
     /// For each system call, the share of its on-CPU time that failing calls took.
     pub failing: BTreeMap<u32, f64>,
-    /// True when creating and ending threads is loss at the baseline too.
-    pub creating_is_loss: bool,
+    /// What is loss at the baseline too: creating and ending threads, waiting in loops.
+    pub wasted_at_base: BTreeSet<Doing<'t>>,
     /// At the baseline, the share of the time of a runtime's compilers and collectors that they ran beside the
     /// requested threads, on processors that the capacity does not count. It is no part of the work.
     pub beside: f64,
@@ -63,18 +63,24 @@ impl<'t> CpuProfile<'_, 't> {
         own.map(|d| self.spent(*d).0).sum()
     }
 
-    /// Share of the on-CPU time that goes into creating threads and counts as loss at the baseline too.
-    pub fn creating(&self) -> f64 {
-        match self.creating_is_loss {
-            true => (self.spent(Doing::Creation).0 / self.on_cpu).min(1.0),
-            false => 0.0,
-        }
+    /// Share of the on-CPU time that is loss at the baseline too.
+    pub fn wasted(&self) -> f64 {
+        let seconds: f64 = self.wasted_at_base.iter().map(|doing| self.spent(*doing).0).sum();
+        (seconds / self.on_cpu).min(1.0)
     }
 
-    /// That time as a part of the account.
-    pub fn creation(&self) -> LossPart {
-        let (seconds, variance) = self.spent(Doing::Creation);
-        LossPart { id: LineId::Creation, seconds, variance }
+    /// That time as parts of the account.
+    pub fn waste(&self) -> Vec<LossPart> {
+        let part = |doing: &Doing<'t>| {
+            let (seconds, variance) = self.spent(*doing);
+            let id = match doing {
+                // The only call among them is the one that lets others run.
+                Doing::Call(_) => LineId::Yielding,
+                other => line(*other),
+            };
+            LossPart { id, seconds, variance }
+        };
+        self.wasted_at_base.iter().map(part).collect()
     }
 
     /// Share of the on-CPU time in which a runtime's own threads ran beside the requested threads.
@@ -131,7 +137,7 @@ pub fn growth<'t>(
     let keys: BTreeSet<Doing> = run.profile.counts.keys().chain(others).copied().collect();
     for doing in keys {
         let (now, error) = run.spent(doing);
-        let loss_there_too = |b: &CpuProfile<'_, '_>| doing == Doing::Creation && b.creating_is_loss;
+        let loss_there_too = |b: &CpuProfile<'_, 't>| b.wasted_at_base.contains(&doing);
         let inside = |b: &CpuProfile<'_, '_>| match doing {
             Doing::Compiling | Doing::Collector => 1.0 - b.beside,
             _ => 1.0,

@@ -38,7 +38,7 @@ pub(super) struct CleanTimes {
 pub(super) enum Comparand<'a, 't> {
     /// By its growth over a base.
     Base(Base<'a, 't>),
-    /// The baseline: only creating threads may be loss.
+    /// The baseline: only creating threads and waiting in loops may be loss.
     Itself,
 }
 
@@ -99,7 +99,7 @@ impl CleanTimes {
                 let (growth, grown) = growth::growth(model, &as_clean, base);
                 (growth, grown, clean / run.on_cpu)
             }
-            (Comparand::Itself, _) => (itself(&as_clean), Vec::new(), clean / run.on_cpu),
+            (Comparand::Itself, _) => (as_clean.waste(), Vec::new(), clean / run.on_cpu),
         };
         let beyond = self.useful.clean - self.capacity.clean;
         if matches!(against, Comparand::Itself) && beyond > ROUNDING * self.capacity.clean {
@@ -122,7 +122,7 @@ impl CleanTimes {
         let scale = scale::whole(loss, self.capacity);
         let (growth, mut grown) = match against {
             Comparand::Base(base) => growth::growth(model, run, base),
-            Comparand::Itself => (itself(run), Vec::new()),
+            Comparand::Itself => (run.waste(), Vec::new()),
         };
         parts.extend(growth);
         if self.surplus > 0.0 {
@@ -133,11 +133,6 @@ impl CleanTimes {
         grown.iter_mut().for_each(|g| g.1 *= scale);
         Losses { parts, grown, idle: scale, on_cpu: scale }
     }
-}
-
-/// What is loss at the baseline too.
-fn itself(run: &CpuProfile<'_, '_>) -> Vec<LossPart> {
-    if run.creating_is_loss { vec![run.creation()] } else { Vec::new() }
 }
 
 fn scaled(parts: &mut [LossPart], scale: f64) {

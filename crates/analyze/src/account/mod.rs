@@ -211,7 +211,7 @@ pub fn ledgers<'m, 't>(model: &'m Model<'t>, clean: &Clean<'t>) -> Vec<Ledger<'m
         None => base_count.map(|count| clean.cpu_per_unit(count)).unwrap_or_default(),
     };
     let base_strength = base.map(|b| CpuProfile {
-        creating_is_loss: creating_is_loss(clean, b, &drafts),
+        wasted_at_base: wasted_at_base(model, clean, b, &drafts),
         beside: b.beside(clean, &base_cpu),
         ..b.strength()
     });
@@ -249,6 +249,38 @@ pub fn ledgers<'m, 't>(model: &'m Model<'t>, clean: &Clean<'t>) -> Vec<Ledger<'m
             d.close(lines, efficiency, pace)
         })
         .collect()
+}
+
+/// What takes processor time at the baseline that is loss there too.
+fn wasted_at_base<'t>(
+    model: &Model<'_>,
+    clean: &Clean<'_>,
+    base: &Draft<'_, 't>,
+    drafts: &[Draft<'_, 't>],
+) -> BTreeSet<Doing<'t>> {
+    let mut wasted = BTreeSet::new();
+    if creating_is_loss(clean, base, drafts) {
+        wasted.insert(Doing::Creation);
+    }
+    let waits = [Doing::Spinning, Doing::Call(model.numbers.sched_yield)];
+    if spinning_is_loss(clean, base, &waits) {
+        wasted.extend(waits);
+    }
+    wasted
+}
+
+/// True when waiting in loops is loss at the baseline too: a thread that waits so, beside each requested one, takes a
+/// processor at every count, so that it does not show as growth. It counts where more threads bring less than they could.
+/// A single thread waits for nobody: what it spends in such a loop is the loop's own cost.
+fn spinning_is_loss(clean: &Clean<'_>, base: &Draft<'_, '_>, kinds: &[Doing<'_>]) -> bool {
+    let strength = base.strength();
+    let spinning: f64 = kinds.iter().map(|doing| strength.spent(*doing).0).sum();
+    let processors = base.traced.trace.processors;
+    let falls_short = clean.points().iter().any(|point| {
+        let room = f64::from(point.threads.min(processors)) / f64::from(base.traced.run.threads.max(1));
+        room > 1.0 && point.speedup < (1.0 - MIN_SHARE) * room
+    });
+    base.traced.uses_more() && !base.traced.is_only_run && falls_short && spinning > MIN_SHARE * strength.on_cpu
 }
 
 /// True when creating threads is loss at the baseline too. No unit of work needs its own thread, but a program
@@ -316,7 +348,7 @@ fn draw_up<'t>(model: &Model<'t>, clean: &Clean<'t>, draft: &Draft<'_, 't>, smal
     let clean_time = clean.seconds_per_unit(threads);
     let (base, clean_useful) = (smallest.strength, &smallest.cpu);
     let strength = draft.strength();
-    let working = 1.0 - base.filter(|_| !traced.is_only_run).map_or(0.0, |b| b.creating() + b.served());
+    let working = 1.0 - base.filter(|_| !traced.is_only_run).map_or(0.0, |b| b.wasted() + b.served());
     let traced_useful = match traced.is_only_run {
         true => Some(strength.useful()),
         false => base.map(|b| b.on_cpu * working),
@@ -381,7 +413,8 @@ fn draw_up<'t>(model: &Model<'t>, clean: &Clean<'t>, draft: &Draft<'_, 't>, smal
         Some(base) => Comparand::Base(Base::Run(base)),
         None => Comparand::Base(Base::Unknown),
     };
-    let strength = CpuProfile { creating_is_loss: base.is_some_and(|b| b.creating_is_loss), ..strength };
+    let wasted_at_base = base.map(|b| b.wasted_at_base.clone()).unwrap_or_default();
+    let strength = CpuProfile { wasted_at_base, ..strength };
     let Losses { parts, grown, idle: scale, on_cpu } = sides.scale(model, found, &strength, against);
     let parts = split.beside_compiler.give_back(parts);
     let Sorted { lines, unexplained, small } = sort_out(parts);
@@ -458,7 +491,8 @@ impl<'m, 't> Draft<'m, 't> {
 
     fn strength(&self) -> CpuProfile<'_, 't> {
         let (profile, on_cpu) = (&self.profile, self.split.on_cpu / self.work);
-        CpuProfile { profile, on_cpu, failing: growth::failing(self.traced), creating_is_loss: false, beside: 0.0 }
+        let failing = growth::failing(self.traced);
+        CpuProfile { profile, on_cpu, failing, wasted_at_base: BTreeSet::new(), beside: 0.0 }
     }
 
     /// The share of the time of a runtime's compilers and collectors that they ran on processors that the capacity does

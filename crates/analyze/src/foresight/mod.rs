@@ -108,7 +108,7 @@ fn foreseen<'t>(
     let mut taken = Taken::new(part);
     for known in of {
         let (lost, error) = lost(facts, ledger, known)?;
-        // At the baseline creating threads may be a loss already.
+        // At the baseline creating threads and waiting in loops may be a loss already.
         let in_loss = known.meta.charged(base).0 > 0.0;
         let code = own_code(facts, known.meta, (ledger, base));
         let losses = (share(ledger, lost), share(ledger, error));
