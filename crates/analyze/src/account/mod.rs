@@ -7,7 +7,8 @@
 //! instant; `criticality` who ran while capacity was idle; `profile` the CPU samples; `kernel_code` what kernel stacks
 //! show; `serial_code` code that never runs beside other code; `idle` and `growth` idle time and processor time by
 //! line; `losses` and `scale` how both are scaled to the clean runs; `latency` what the work already waits for at the
-//! baseline; `lines` what an account consists of; `parts` lines in the making; `wakers` who ended a wait.
+//! baseline; `lines` what an account consists of; `parts` lines in the making; `wakers` who ended a wait; `waste` what is loss
+//! at the baseline too.
 //!
 //! May import: `answer`, `curve`, `model`, `runtimes`, `sharing`, `statistics`, `recording`.
 
@@ -26,6 +27,7 @@ mod scale;
 pub mod serial_code;
 pub mod timeline;
 pub mod wakers;
+mod waste;
 
 use crate::curve::{Clean, Outside, cpu, median_of, seconds};
 use crate::model::futex::{FutexWait, Ground, Purpose};
@@ -51,6 +53,7 @@ use serial_code::SerialCode;
 use std::collections::{BTreeMap, BTreeSet};
 use timeline::pace::{self, Busiest};
 use timeline::{Split, split};
+use waste::wasted_at_base;
 
 /// The account of one thread count, with the data it was made from.
 #[derive(Debug)]
@@ -211,7 +214,7 @@ pub fn ledgers<'m, 't>(model: &'m Model<'t>, clean: &Clean<'t>) -> Vec<Ledger<'m
         None => base_count.map(|count| clean.cpu_per_unit(count)).unwrap_or_default(),
     };
     let base_strength = base.map(|b| CpuProfile {
-        wasted_at_base: wasted_at_base(model, clean, b, &drafts),
+        wasted_at_base: wasted_at_base(model, clean, b.traced, &b.strength()),
         beside: b.beside(clean, &base_cpu),
         ..b.strength()
     });
@@ -249,55 +252,6 @@ pub fn ledgers<'m, 't>(model: &'m Model<'t>, clean: &Clean<'t>) -> Vec<Ledger<'m
             d.close(lines, efficiency, pace)
         })
         .collect()
-}
-
-/// What takes processor time at the baseline that is loss there too.
-fn wasted_at_base<'t>(
-    model: &Model<'_>,
-    clean: &Clean<'_>,
-    base: &Draft<'_, 't>,
-    drafts: &[Draft<'_, 't>],
-) -> BTreeSet<Doing<'t>> {
-    let mut wasted = BTreeSet::new();
-    if creating_is_loss(clean, base, drafts) {
-        wasted.insert(Doing::Creation);
-    }
-    let waits = [Doing::Spinning, Doing::Call(model.numbers.sched_yield)];
-    if spinning_is_loss(clean, base, &waits) {
-        wasted.extend(waits);
-    }
-    wasted
-}
-
-/// True when waiting in loops is loss at the baseline too: a thread that waits so, beside each requested one, takes a
-/// processor at every count, so that it does not show as growth. It counts where more threads bring less than they could.
-/// A single thread waits for nobody: what it spends in such a loop is the loop's own cost.
-fn spinning_is_loss(clean: &Clean<'_>, base: &Draft<'_, '_>, kinds: &[Doing<'_>]) -> bool {
-    let strength = base.strength();
-    let spinning: f64 = kinds.iter().map(|doing| strength.spent(*doing).0).sum();
-    let processors = base.traced.trace.processors;
-    let falls_short = clean.points().iter().any(|point| {
-        let room = f64::from(point.threads.min(processors)) / f64::from(base.traced.run.threads.max(1));
-        room > 1.0 && point.speedup < (1.0 - MIN_SHARE) * room
-    });
-    base.traced.uses_more() && !base.traced.is_only_run && falls_short && spinning > MIN_SHARE * strength.on_cpu
-}
-
-/// True when creating threads is loss at the baseline too. No unit of work needs its own thread, but a program
-/// that makes one for each task pays the same at every count, so that this cost does not show as growth.
-///
-/// It counts where the program loses enough for a cause, and creating takes more than all other loss. A program that
-/// scales is not held back by creating threads, and neither is one with a larger loss.
-fn creating_is_loss(clean: &Clean<'_>, base: &Draft<'_, '_>, drafts: &[Draft<'_, '_>]) -> bool {
-    let creating = base.strength().spent(Doing::Creation).0;
-    let Some(useful) = median_of(&clean.cpu_per_unit(base.traced.run.threads)) else { return false };
-    let lost = drafts.iter().filter(|d| !d.traced.is_only_run).filter_map(|d| {
-        let time = median_of(&clean.seconds_per_unit(d.traced.run.threads))?;
-        let capacity = time * f64::from(d.traced.processors());
-        Some((capacity - useful, capacity))
-    });
-    let worst = lost.max_by(|a, b| a.0.total_cmp(&b.0));
-    worst.is_some_and(|(lost, capacity)| lost > MIN_SHARE * capacity && creating > lost)
 }
 
 fn work(traced: &Traced<'_>, clean: &Clean<'_>) -> f64 {
