@@ -160,8 +160,10 @@ impl<'t> WaitReasons<'t> {
         let found = runs.filter(|((run, _), _)| run.run.run == traced.run.run).map(|((_, f), s)| (f, s)).next();
         let mut futexes = found.map(|(futexes, _)| futexes.clone()).unwrap_or_default();
         let found = found.map(|(futexes, sites)| resources(traced, sites, futexes, &model.places)).unwrap_or_default();
-        for lock in &found.locks {
-            futexes.entry(*lock).and_modify(|wait| (wait.purpose, wait.ground) = (Purpose::Lock, Ground::Structure));
+        for (waits, purpose) in [(&found.locks, Purpose::Lock), (&found.turns, Purpose::Condition)] {
+            for wait in waits {
+                futexes.entry(*wait).and_modify(|wait| (wait.purpose, wait.ground) = (purpose, Ground::Structure));
+            }
         }
         let reasons = pieces::reasons(traced, &model.stacks, &futexes, &found.pools);
         WaitReasons { futexes, resources: found, reasons }

@@ -34,7 +34,7 @@ pub use sites::is_hidden;
 use sites::{AcquireSite, Said, sites};
 use std::collections::{BTreeMap, BTreeSet};
 pub use structure::DoubtReason;
-use structure::{Finding, finding, takers};
+use structure::{Finding, finding, receives, takers};
 pub use usage::{Usage, usage};
 
 /// A place that looks like a limited resource, and why it is not called one.
@@ -53,6 +53,8 @@ pub struct Doubt<'t> {
 pub struct Resources<'t> {
     /// Waits for locks that have a futex for each waiter, so that only the place in the code shows that they are locks.
     pub locks: BTreeSet<WaitId>,
+    /// Waits for a turn at a queue, where whose turn it is waits for the next item.
+    pub turns: BTreeSet<WaitId>,
     /// Limited resources that are certain, by place.
     pub pools: Vec<Pool<'t>>,
     /// Places that are not certain.
@@ -66,6 +68,8 @@ pub struct Places<'t> {
     pub pools: BTreeSet<AcquireFunction<'t>>,
     /// Those that acquire a lock that has a futex for each waiter.
     pub locks: BTreeSet<AcquireFunction<'t>>,
+    /// Those that take a turn at a queue.
+    pub turns: BTreeSet<AcquireFunction<'t>>,
 }
 
 /// The places of one run at which threads acquire something, as far as that run alone tells what they are.
@@ -78,6 +82,8 @@ struct SeenSite<'t> {
     waits: BTreeSet<WaitId>,
     holds: Vec<Hold>,
     finding: Finding,
+    /// Whoever holds one waits for the next item of a queue.
+    receives: bool,
     /// How many of the things there are, where the holds show it.
     size: Option<usize>,
 }
@@ -91,14 +97,15 @@ pub fn look<'t>(traced: &Traced<'t>, stacks: &Stacks<'t>, futexes: &BTreeMap<Wai
     let seen = all.into_iter().map(|at| {
         let waits: BTreeSet<WaitId> = at.waits.iter().map(|w: &&Wait| w.wait).collect();
         let Some(takers) = takers(traced, stacks, &at) else {
-            return SeenSite { at, waits, holds: Vec::new(), finding: Finding::Other, size: None };
+            return SeenSite { at, waits, holds: Vec::new(), finding: Finding::Other, receives: false, size: None };
         };
         let events = hand_overs(traced, &waits);
         let held = count::held(&events);
-        let finding = finding(traced, stacks, (&at, &takers), &events, &held);
+        let receives = receives(traced, stacks, &at, &events);
+        let finding = finding(traced, stacks, (&at, &takers), &events, &held, receives);
         let may_be_pool = matches!(finding, Finding::Pool | Finding::Unsteady | Finding::Few);
         let holds = if may_be_pool { events.holds } else { Vec::new() };
-        SeenSite { size: size(&at, &held), holds, at, waits, finding }
+        SeenSite { size: size(&at, &held), receives, holds, at, waits, finding }
     });
     Sites(seen.collect())
 }
@@ -115,6 +122,9 @@ pub fn places<'s, 't: 's>(
                 Finding::Pool => {
                     known.pools.insert(function(&site.at.place));
                 }
+                Finding::Fed => {
+                    known.turns.insert(function(&site.at.place));
+                }
                 Finding::Lock => {
                     let own = site.waits.iter().filter_map(|wait| futexes.get(wait)?.view.own);
                     known.locks.extend(own.map(|code| function(&code)));
@@ -123,6 +133,8 @@ pub fn places<'s, 't: 's>(
             }
         }
     }
+    // More threads overtake each other at a queue, so that several seem to have their turn at once.
+    known.pools.retain(|place| !known.turns.contains(place));
     known
 }
 
@@ -136,6 +148,10 @@ pub fn resources<'t>(
     let mut found = Resources::default();
     for site in &sites.0 {
         let place = site.at.place;
+        if site.receives && known.turns.contains(&function(&place)) {
+            found.turns.extend(&site.waits);
+            continue;
+        }
         let certain = match site.finding {
             Finding::Pool => Ok(()),
             Finding::Unsteady if known.pools.contains(&function(&place)) => Ok(()),
@@ -148,7 +164,7 @@ pub fn resources<'t>(
             }
             Finding::Few => Err(DoubtReason::TwoThreads),
             Finding::Doubt(why) => Err(why),
-            Finding::Other => continue,
+            Finding::Fed | Finding::Other => continue,
         };
         let waits = site.waits.clone();
         match certain {

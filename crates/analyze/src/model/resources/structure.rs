@@ -9,8 +9,8 @@ use crate::model::run::Traced;
 use crate::model::similar_threads;
 use crate::model::stacks::Stacks;
 use crate::runtimes;
-use recording::tables::Wait;
-use recording::{StackId, ThreadId};
+use recording::tables::{Slice, State, Wait};
+use recording::{StackId, ThreadId, WaitId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Decides: whether the threads that wait at a place are also those that release: of the wake-ups with a known waker,
@@ -107,6 +107,8 @@ pub(super) enum Finding {
     Few,
     /// Threads take a lock there.
     Lock,
+    /// Threads take turns at a queue there, and whose turn it is waits for the next item.
+    Fed,
     /// As [`Finding::Few`], for a lock.
     FewOrLock,
     /// Something else.
@@ -141,6 +143,7 @@ pub(super) fn finding<'t>(
     (site, Takers { waiters, quick, all }): (&AcquireSite<'t>, &Takers),
     events: &HandOvers,
     held: &HeldAtOnce,
+    receives: bool,
 ) -> Finding {
     if site.said == Said::ByUser {
         return Finding::Pool;
@@ -158,6 +161,9 @@ pub(super) fn finding<'t>(
     }
     if events.passes.passed.len() < FEWEST || events.holds.len() < FEWEST {
         return Finding::Doubt(DoubtReason::FewHandOvers);
+    }
+    if held.most < 2 && receives {
+        return Finding::Fed;
     }
     // A lock has one holder. A semaphore of one that the same function takes and gives back is a lock.
     let is_lock = || match site.said {
@@ -270,6 +276,39 @@ fn woken_by_peers(traced: &Traced<'_>, site: &AcquireSite<'_>, waiters: &BTreeSe
         peers += if wake.waker.is_some_and(|waker| waiters.contains(&waker)) { count } else { 0.0 };
     }
     known >= KNOWN * all && peers >= PEERS * known
+}
+
+/// True when, while threads wait there, another one mostly waits in the same function for a thread to write into a pipe:
+/// whose turn it is waits for an item, and the others for the same.
+pub(super) fn receives(traced: &Traced<'_>, stacks: &Stacks<'_>, site: &AcquireSite<'_>, events: &HandOvers) -> bool {
+    let place = function(&site.place);
+    let own = |wait: &Wait| stacks.view(wait.user_stack, wait.syscall.is_some()).own;
+    let read = |wait: &&&Wait| own(wait).is_some_and(|own| function(&own) == place);
+    let handed = traced.waits.values().filter(|wait| traced.handed.contains(&wait.wait));
+    let reads: BTreeSet<WaitId> = handed.filter(read).map(|wait| wait.wait).collect();
+    if reads.is_empty() {
+        return false;
+    }
+    let is_read = |slice: &Slice| slice.state == State::Blocked && slice.wait.is_some_and(|wait| reads.contains(&wait));
+    let reading = union(traced.slices.iter().filter(is_read).map(|slice| (slice.start_ns, slice.end_ns)));
+    let waiting = union(events.passes.blocks.iter().map(|(start, end, _)| (*start, *end)));
+    let length = |times: &[(u64, u64)]| times.iter().map(|(start, end)| (end - start) as f64).sum::<f64>();
+    let either = union(reading.iter().chain(&waiting).copied());
+    length(&reading) + length(&waiting) - length(&either) > MOST * length(&waiting)
+}
+
+/// The time that any of some intervals covers, as intervals that do not overlap.
+fn union(intervals: impl Iterator<Item = (u64, u64)>) -> Vec<(u64, u64)> {
+    let mut all: Vec<(u64, u64)> = intervals.filter(|(start, end)| start < end).collect();
+    all.sort_unstable();
+    let mut found: Vec<(u64, u64)> = Vec::new();
+    for (start, end) in all {
+        match found.last_mut() {
+            Some(last) if start <= last.1 => last.1 = last.1.max(end),
+            _ => found.push((start, end)),
+        }
+    }
+    found
 }
 
 /// True when the program gives one back in another function than it takes one.

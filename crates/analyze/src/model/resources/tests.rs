@@ -206,6 +206,48 @@ fn a_plain_lock_is_no_pool() {
     assert_eq!(found(&shop.tables(nameless, |_| 0x100, QUERY)), (vec![], 0));
 }
 
+/// Four threads take turns at a queue, whose items another thread writes into a pipe. Of ten milliseconds, whose turn it is
+/// waits for `waiting`. Returns for how many waits that is found, and how many pools there are.
+fn turns_at_a_queue(waiting: u64) -> (usize, usize) {
+    let take = SEMAPHORE.replace("acquire", "get");
+    let read = "read@libc.so.6 < get@app pool.c:12 < work@app app.c:5";
+    let tables = Sketch::new(2)
+        .traced(4, |run| {
+            run.thread("feeder").runs(ms(1), "feed@app app.c:30").runs(ms(1200), "feed@app app.c:30");
+            for at in 0..4_u64 {
+                let first = run.thread(&format!("t{at}"));
+                let first = first.runs(ms(1), "work@app app.c:5").runs(ms(5 * at), "work@app app.c:5");
+                (0..20)
+                    .fold(first, |thread, round: u64| {
+                        // The one before gives its turn back, for the first time soon.
+                        let others = if round == 0 { 5 * at } else { 30 };
+                        let thread = match others {
+                            0 => thread,
+                            ns => thread.locks(0x100, ms(ns), &take, &format!("t{}", (at + 3) % 4)).woken_at(RELEASE),
+                        };
+                        let thread = thread.handed(Reason::Pipe, ms(waiting), read, "feeder", WRITE);
+                        thread.runs(ms(10 - waiting), "work@app app.c:7")
+                    })
+                    .runs(ms(1), "work@app app.c:7");
+            }
+        })
+        .tables();
+    let model = Model::new(&tables);
+    let run = &model.traced[0];
+    let found = resources(run, &model.sites[0], &model.futexes[0], &model.places);
+    (found.turns.len(), found.pools.len())
+}
+
+/// The number of write(2) on x86-64 and in the sketches.
+const WRITE: u32 = 1;
+
+#[test]
+fn turns_at_a_queue_that_is_empty_are_waits_for_its_items() {
+    assert_eq!(turns_at_a_queue(9), (4, 0));
+    // Near miss: the turn is mostly kept for work.
+    assert_eq!(turns_at_a_queue(2).0, 0);
+}
+
 /// How many waits are found to be for a lock.
 fn locks(tables: &Tables, known: bool) -> usize {
     let model = Model::new(tables);
