@@ -84,7 +84,9 @@ pub(super) fn passes(traced: &Traced<'_>, waits: &BTreeSet<WaitId>) -> Passes {
     let mut found = Passes::default();
     let wakers = |wait: &WaitId| -> Vec<ThreadId> {
         let wakes: &[&Wake] = traced.wakes.get(wait).map(Vec::as_slice).unwrap_or_default();
-        wakes.iter().filter_map(|w| w.waker).collect::<BTreeSet<_>>().into_iter().collect()
+        // A runtime's own thread ends waits of the program's threads, as after a stop for its collector, and hands nothing over.
+        let own = |waker: &ThreadId| !traced.services.contains_key(waker);
+        wakes.iter().filter_map(|w| w.waker).filter(own).collect::<BTreeSet<_>>().into_iter().collect()
     };
     let wakers: HashMap<WaitId, Vec<ThreadId>> = waits.iter().map(|wait| (*wait, wakers(wait))).collect();
     let mut blocks = followed(traced, waits, MOST_FOLLOWED);
@@ -321,5 +323,23 @@ mod tests {
         let place = |time: u64| (time - begin) as f64 / (end - begin) as f64;
         assert!(some.iter().all(|slice| (0.4..0.6).contains(&place(slice.end_ns))), "from the middle");
         assert_eq!(some.iter().map(|slice| slice.thread).collect::<BTreeSet<_>>().len(), 2, "of both threads");
+    }
+
+    /// A runtime's own thread lets others go on after a stop; near miss: a thread of the program.
+    #[test]
+    fn a_runtime_s_own_thread_hands_nothing_over() {
+        let handed = |waker: &str| {
+            let take = "?@libc.so.6 < sem_wait@libc.so.6 < acquire@app pool.c:10 < work@app app.c:5";
+            let tables = Sketch::new(2)
+                .traced(1, |run| {
+                    run.thread("a").runs(ms(5), "work@app app.c:5").locks(0x100, ms(5), take, waker);
+                    run.thread(waker).runs(ms(20), "stop@app app.c:9");
+                })
+                .tables();
+            let waits = tables.waits.iter().map(|wait| wait.wait).collect();
+            passes(&Model::new(&tables).traced[0], &waits).passed.len()
+        };
+        assert_eq!(handed("b"), 1);
+        assert_eq!(handed("VM Thread"), 0);
     }
 }
