@@ -187,6 +187,11 @@ pub fn takes_from_queue(name: &str) -> bool {
     tables().any(|names| names.queue_takers.iter().any(|part| name.ends_with(part)))
 }
 
+/// True for a library's function in which the thread that calls it pauses for a time, or until another one lets it go on.
+pub fn parks_for_a_time(name: &str) -> bool {
+    tables().any(|names| names.timed_parks.iter().any(|part| name.ends_with(part)))
+}
+
 /// True for the functions that wait for a semaphore: it is a lock if the waiting threads also post, a queue if others
 /// do.
 pub fn is_semaphore(name: &str) -> bool {

@@ -55,6 +55,8 @@ pub(super) struct Names {
     pub blocking_allowed: &'static [&'static str],
     /// Ends of the names of the functions that take something from a queue.
     pub queue_takers: &'static [&'static str],
+    /// Ends of the names of the functions in which a thread pauses for a time, or until another one lets it go on.
+    pub timed_parks: &'static [&'static str],
     /// Functions in which the threads of a pool do what the program has handed in: how their names begin.
     pub worker_pools: &'static [(&'static [&'static str], &'static WorkerPool)],
     /// The C function that each program has of its own, whatever libraries it contains.
@@ -114,6 +116,7 @@ impl Names {
         task_runners: &[],
         blocking_allowed: &[],
         queue_takers: &[],
+        timed_parks: &[],
         worker_pools: &[],
         program_start: None,
         first_task: None,

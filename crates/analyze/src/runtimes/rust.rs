@@ -31,6 +31,7 @@ const TASK_LOCKS: [&str; 4] =
 const WAKES: [&str; 2] = ["core::task::wake::Waker>::wake", "as alloc::task::Wake>::wake"];
 
 static NAMES: Names = Names {
+    timed_parks: &["std::thread::park_timeout"],
     paths: &[
         "std::",
         "core::",

@@ -17,6 +17,7 @@ use crate::model::run::Traced;
 use crate::model::stack_view::View;
 use crate::model::stacks::Stacks;
 use crate::model::task_sleeps::SleepReason;
+use crate::runtimes::{self, Primitive};
 pub use gathering::gatherings;
 use given_back::given_back;
 use places::FutexPlace;
@@ -25,7 +26,7 @@ use recording::tables::{Reason, Wait};
 use recording::{ThreadId, WaitId};
 use std::collections::{BTreeMap, BTreeSet};
 pub use traffic::{Purpose, object};
-use traffic::{by_neighbour, by_structure, crowd, has_lock_value, traffic};
+use traffic::{by_neighbour, by_structure, crowd, has_lock_value, only_the_clock_ends, traffic};
 
 /// Why a purpose is believed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,6 +103,9 @@ pub fn classify<'t>(
                 // In a task scheduler, tasks hand things to each other, not threads.
                 _ if view.parked.is_some() => of_task(traced, wait),
                 _ if traced.gatherings.contains(&wait.wait) => (Purpose::Barrier, Ground::Structure),
+                (None | Some(Primitive::Condition), _, _) if is_pause(traced, wait, &view) => {
+                    (Purpose::Sleep, Ground::Name)
+                }
                 (Some(primitive), _, _) => (primitive.into(), Ground::Name),
                 (None, Purpose::Unknown, Some(primitive)) => (primitive.into(), Ground::Name),
                 (None, Purpose::Unknown, None) => (Purpose::Unknown, Ground::None),
@@ -118,6 +122,14 @@ pub fn classify<'t>(
         }
     }
     found
+}
+
+/// True where the program itself parks a thread for a time, and the clock ends that: a pause, and no wait for another
+/// thread. Below a queue's function, it is a wait for an item that does not come.
+fn is_pause(traced: &Traced<'_>, wait: &Wait, view: &View<'_>) -> bool {
+    let parks = view.entry.and_then(|entry| entry.name()).is_some_and(runtimes::parks_for_a_time);
+    let wakes = traced.wakes.get(&wait.wait).into_iter().flatten().filter(|wake| wake.waker.is_some());
+    parks && wait.timed && only_the_clock_ends(wait.count, wakes.map(|wake| wake.count).sum())
 }
 
 /// What a thread of a task scheduler waits for.
@@ -165,6 +177,31 @@ mod tests {
         // Near misses: a thread ends a quarter of them; and there are too few to tell.
         assert!(times_out(4, 12).iter().all(|found| found.0 == Purpose::Unknown));
         assert_eq!(times_out(0, 8), [(Purpose::Unknown, Ground::None)]);
+    }
+
+    #[test]
+    fn a_pause_of_the_program_s_own_is_a_sleep() {
+        const PAUSE: &str = "?@libc.so.6 < pthread_cond_timedwait@libc.so.6 < Parker::park(bool, long)@libjvm.so < \
+                             java.util.concurrent.locks.LockSupport.parkNanos@anonymous < \
+                             com.acme.Desk.quote@anonymous Desk.java:5";
+        // Of sixteen waits at a futex, which has others too, a thread ends so many.
+        let is_sleep = |stack: &str, woken: u64| {
+            let mut tables = Sketch::new(2)
+                .traced(2, |run| {
+                    run.thread("b").runs(ms(200), NAMELESS);
+                    let a = (0..16).fold(run.thread("a"), |a, _| a.locks(0x100, ms(5), stack, "b"));
+                    (0..16).fold(a, |a, _| a.locks(0x100, ms(5), NAMELESS, "b"));
+                })
+                .tables();
+            tables.waits.iter_mut().for_each(|wait| wait.timed = true);
+            let first = tables.waits[0].wait;
+            tables.wakes.iter_mut().filter(|wake| wake.wait == first).for_each(|wake| wake.count = woken);
+            purposes(&tables).contains(&(Purpose::Sleep, Ground::Name))
+        };
+        assert!(is_sleep(PAUSE, 0));
+        // Near misses: another thread ends a quarter of them; and a queue's function waits for an item.
+        assert!(!is_sleep(PAUSE, 4));
+        assert!(!is_sleep(&PAUSE.replace("< com.", "< java.util.concurrent.DelayQueue.take@anonymous < com."), 0));
     }
 
     fn hand_over(expected: u32, stack: &str) -> Tables {

@@ -96,7 +96,7 @@ impl Traffic<'_> {
     /// True where the clock ends the waits, and next to no thread does.
     fn is_clock(&self) -> bool {
         let ends = self.waits.iter().fold(0, |n: u64, wait| n.saturating_add(wait.count));
-        ends >= FEWEST_ENDS && self.known as f64 <= WOKEN * ends as f64 && self.timed > MOST * self.blocked
+        only_the_clock_ends(ends, self.known) && self.timed > MOST * self.blocked
     }
 
     /// The blocked time against which shares of wakers are taken. Wake-ups passed on by an interrupt have no waker, and
@@ -106,6 +106,11 @@ impl Traffic<'_> {
         let mostly = self.known as f64 > MOST * self.wakes as f64;
         if mostly && self.by_known > 0.0 { self.by_known } else { self.blocked }
     }
+}
+
+/// True where threads ended next to none of so many waits.
+pub(super) fn only_the_clock_ends(ends: u64, by_threads: u64) -> bool {
+    ends >= FEWEST_ENDS && by_threads as f64 <= WOKEN * ends as f64
 }
 
 /// Decides: whether waits with a time limit at a futex are sleeps: no thread ends more than this share of them, and there

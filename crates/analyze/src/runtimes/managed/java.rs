@@ -233,6 +233,7 @@ static NAMES: Names = Names {
         ("Common-Cleaner", Service::Other),
         ("Notification Th", Service::Other),
     ],
+    timed_parks: &["locks.LockSupport.parkNanos", "locks.LockSupport.parkUntil"],
     queue_takers: &[
         "BlockingQueue.take",
         "BlockingQueue.poll",
