@@ -53,7 +53,7 @@ pub struct Doubt<'t> {
 pub struct Resources<'t> {
     /// Waits for locks that have a futex for each waiter, so that only the place in the code shows that they are locks.
     pub locks: BTreeSet<WaitId>,
-    /// Waits for a turn at a queue, where whose turn it is waits for the next item.
+    /// Waits for a turn at a queue, where the one whose turn it is waits for the next item.
     pub turns: BTreeSet<WaitId>,
     /// Limited resources that are certain, by place.
     pub pools: Vec<Pool<'t>>,

@@ -107,7 +107,7 @@ pub(super) enum Finding {
     Few,
     /// Threads take a lock there.
     Lock,
-    /// Threads take turns at a queue there, and whose turn it is waits for the next item.
+    /// Threads take turns at a queue there, and the one whose turn it is waits for the next item.
     Fed,
     /// As [`Finding::Few`], for a lock.
     FewOrLock,
@@ -279,13 +279,29 @@ fn woken_by_peers(traced: &Traced<'_>, site: &AcquireSite<'_>, waiters: &BTreeSe
 }
 
 /// True when, while threads wait there, another one mostly waits in the same function for a thread to write into a pipe:
-/// whose turn it is waits for an item, and the others for the same.
+/// the one whose turn it is waits for an item, and the others for the same. Where the writer in turn waits to be asked by
+/// them, they wait for answers, and what they take turns at is a resource.
 pub(super) fn receives(traced: &Traced<'_>, stacks: &Stacks<'_>, site: &AcquireSite<'_>, events: &HandOvers) -> bool {
     let place = function(&site.place);
     let own = |wait: &Wait| stacks.view(wait.user_stack, wait.syscall.is_some()).own;
     let read = |wait: &&&Wait| own(wait).is_some_and(|own| function(&own) == place);
-    let handed = traced.waits.values().filter(|wait| traced.handed.contains(&wait.wait));
-    let reads: BTreeSet<WaitId> = handed.filter(read).map(|wait| wait.wait).collect();
+    let handed = || traced.waits.values().filter(|wait| traced.handed.contains(&wait.wait));
+    // A thread that waits to read a token from a pipe takes it by that.
+    let tokens: BTreeSet<WaitId> = site.waits.iter().map(|wait| wait.wait).collect();
+    let other = |wait: &WaitId| !tokens.contains(wait);
+    let reads: BTreeSet<WaitId> = handed().filter(read).map(|wait| wait.wait).filter(other).collect();
+    let wakes = |wait: &WaitId| traced.wakes.get(wait).into_iter().flatten();
+    let writers: BTreeSet<ThreadId> = reads.iter().flat_map(wakes).filter_map(|wake| wake.waker).collect();
+    let readers = site.waiters();
+    let waits_of_writers = handed().filter(|wait| writers.contains(&wait.thread));
+    let asked = waits_of_writers.flat_map(|wait| wakes(&wait.wait));
+    let asked = asked.filter(|wake| wake.waker.is_some_and(|waker| readers.contains(&waker)));
+    let count = |sum: u64, more: u64| sum.saturating_add(more);
+    let asked = asked.map(|wake| wake.count).fold(0, count) as f64;
+    let written = reads.iter().flat_map(wakes).map(|wake| wake.count).fold(0, count) as f64;
+    if asked > MOST * written {
+        return false;
+    }
     if reads.is_empty() {
         return false;
     }

@@ -4,7 +4,7 @@ use super::*;
 use crate::model::Model;
 use crate::model::futex::classify;
 use recording::synthetic::{FUTEX, Sketch, ms, us};
-use recording::tables::{Reason, Stack};
+use recording::tables::{Reason, Stack, Wake};
 use recording::{StackId, Tables};
 use std::collections::VecDeque;
 
@@ -206,14 +206,26 @@ fn a_plain_lock_is_no_pool() {
     assert_eq!(found(&shop.tables(nameless, |_| 0x100, QUERY)), (vec![], 0));
 }
 
-/// Four threads take turns at a queue, whose items another thread writes into a pipe. Of ten milliseconds, whose turn it is
-/// waits for `waiting`. Returns for how many waits that is found, and how many pools there are.
-fn turns_at_a_queue(waiting: u64) -> (usize, usize) {
+/// Four threads take turns, one after the other, and read what another thread writes into a pipe. Of ten milliseconds, the one
+/// whose turn it is waits for `waiting`. `asked`: the writer waits until they ask.
+fn takes_turns_reading(waiting: u64, asked: bool) -> Tables {
     let take = SEMAPHORE.replace("acquire", "get");
     let read = "read@libc.so.6 < get@app pool.c:12 < work@app app.c:5";
-    let tables = Sketch::new(2)
+    Sketch::new(2)
         .traced(4, |run| {
-            run.thread("feeder").runs(ms(1), "feed@app app.c:30").runs(ms(1200), "feed@app app.c:30");
+            let feeder = run.thread("feeder").runs(ms(2), "feed@app app.c:30");
+            (0..80).fold(feeder, |feeder, item| match asked {
+                true => feeder
+                    .handed(
+                        Reason::Pipe,
+                        ms(2),
+                        "read@libc.so.6 < serve@app app.c:31",
+                        &format!("t{}", item % 4),
+                        WRITE,
+                    )
+                    .runs(ms(8), "feed@app app.c:30"),
+                false => feeder.runs(ms(10), "feed@app app.c:30"),
+            });
             for at in 0..4_u64 {
                 let first = run.thread(&format!("t{at}"));
                 let first = first.runs(ms(1), "work@app app.c:5").runs(ms(5 * at), "work@app app.c:5");
@@ -231,21 +243,65 @@ fn turns_at_a_queue(waiting: u64) -> (usize, usize) {
                     .runs(ms(1), "work@app app.c:7");
             }
         })
-        .tables();
-    let model = Model::new(&tables);
-    let run = &model.traced[0];
-    let found = resources(run, &model.sites[0], &model.futexes[0], &model.places);
-    (found.turns.len(), found.pools.len())
+        .tables()
 }
 
 /// The number of write(2) on x86-64 and in the sketches.
 const WRITE: u32 = 1;
 
+/// How many waits are found to be for a turn at a queue.
+fn turns(tables: &Tables) -> usize {
+    let model = Model::new(tables);
+    resources(&model.traced[0], &model.sites[0], &model.futexes[0], &model.places).turns.len()
+}
+
 #[test]
 fn turns_at_a_queue_that_is_empty_are_waits_for_its_items() {
-    assert_eq!(turns_at_a_queue(9), (4, 0));
-    // Near miss: the turn is mostly kept for work.
-    assert_eq!(turns_at_a_queue(2).0, 0);
+    assert_eq!(turns(&takes_turns_reading(9, false)), 4);
+    // Near misses: the turn is mostly kept for work; and who has it asks, and waits for the answer.
+    assert_eq!(turns(&takes_turns_reading(2, false)), 0);
+    assert_eq!(turns(&takes_turns_reading(9, true)), 0);
+}
+
+/// Tokens that threads read from a pipe and write back into it are no items of a queue.
+#[test]
+fn tokens_in_a_pipe_are_a_pool() {
+    let take = "read@libc.so.6 < acquire@app pool.c:10 < work@app app.c:5";
+    let mut tables = Shop { things: 1, ..SHOP }.tables(take, |_| 0x100, QUERY);
+    for wait in tables.waits.iter_mut().filter(|wait| wait.reason == Reason::Futex) {
+        (wait.reason, wait.object) = (Reason::Pipe, None);
+    }
+    tables.wakes.iter_mut().for_each(|wake| wake.waker_syscall = Some(WRITE));
+    assert_eq!((found(&tables), turns(&tables)), ((vec![Some(1)], 0), 0));
+}
+
+/// More threads overtake each other, so that two seem to have their turn at once. Another count then decides.
+#[test]
+fn a_queue_that_one_count_shows_is_one_at_all_counts() {
+    let read = "read@libc.so.6 < acquire@app pool.c:12 < work@app app.c:5";
+    let mut tables = SHOP.tables(SEMAPHORE, |_| 0x100, read);
+    for wait in tables.waits.iter_mut().filter(|wait| wait.reason == Reason::Sleep) {
+        wait.reason = Reason::Pipe;
+        let of_wait = tables.wakes[0].clone();
+        tables.wakes.push(Wake {
+            wait: wait.wait,
+            waker_syscall: Some(WRITE),
+            blocked_ns: wait.blocked_ns,
+            count: wait.count,
+            ..of_wait
+        });
+    }
+    let model = Model::new(&tables);
+    let (run, sites, futexes) = (&model.traced[0], &model.sites[0], &model.futexes[0]);
+    let found = |known: &Places<'_>| {
+        let found = resources(run, sites, futexes, known);
+        (found.turns.len(), found.pools.len())
+    };
+    // Alone, it is a pool of two whose holders wait.
+    let mut known = Places::default();
+    assert_eq!(found(&known), (0, 1));
+    known.turns.insert(function(&sites.0[0].at.place));
+    assert_eq!(found(&known), (8, 0));
 }
 
 /// How many waits are found to be for a lock.

@@ -39,12 +39,12 @@ const SAME_START: f64 = 0.1;
 /// Wrong if: never; fewer would be a guess.
 const COUNTS: usize = 3;
 
-/// Timed runs that are compared, each with all others; of more, as many are taken, at equal distances.
+/// Timed runs that are compared, each with all others; of more, about as many are taken, of each count its share.
 ///
 /// Decides: how long a recording with very many runs may keep the reader.
 /// From: arithmetic: 80,000 pairs, a few milliseconds.
-/// Shown by: `very_many_runs_take_no_longer`.
-/// Wrong if: never; the quartiles of fewer runs say the same.
+/// Shown by: `very_many_runs_tell_the_same`.
+/// Wrong if: a count has less than one of 400 runs: it is then left out.
 const MOST_RUNS: usize = 400;
 
 /// The stretch that ends with the run is taken if it has this share of the most that workers run in any stretch as long.
@@ -88,6 +88,8 @@ pub(super) fn same_work(tables: &Tables) -> Option<SameWork> {
     let mut runs: Vec<Timed> = timed
         .filter_map(|r| Some(Timed { count: r.threads, wall: r.wall_ns as f64 * 1e-9, per_unit: 1.0 / rate(r)? }))
         .collect();
+    // Runs alternate between the counts, so a step through them could always meet the same one.
+    runs.sort_by_key(|run| run.count);
     let step = runs.len().div_ceil(MOST_RUNS).max(1);
     runs = runs.into_iter().step_by(step).collect();
     let counts: BTreeSet<u32> = runs.iter().map(|run| run.count).collect();
