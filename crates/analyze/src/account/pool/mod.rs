@@ -5,11 +5,13 @@
 //! waits for them. Where tasks are too short to see who waits for whom, the shares of the whole run tell it: one thread
 //! of the pool is always busy, and the others are not.
 //!
-//! Rooms: [`busy`] when threads are busy, and who ends a wait; [`caller`] a caller that takes part in the pool's work.
+//! Rooms: [`busy`] when threads are busy, and who ends a wait; [`caller`] a caller that takes part in the pool's work;
+//! [`for_pool`] who waits for the pool.
 //! May import: `account::lines`, `account::timeline`, `model`, `statistics`, `recording`.
 
 mod busy;
 mod caller;
+mod for_pool;
 
 use super::lines::Why;
 use super::timeline::pace::Busiest;
@@ -19,6 +21,7 @@ use crate::model::stacks::Stacks;
 use crate::statistics::MIN_SHARE;
 pub use busy::are_short;
 use busy::{Busy, MOST, THROUGHOUT, is_ended_by};
+use for_pool::{WaitForPool, for_pool};
 use recording::tables::{Slice, State, Wait};
 use recording::{QuickMap, ThreadId, WaitId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -86,7 +89,7 @@ fn beside_largest(traced: &Traced<'_>, pools: &[BTreeSet<ThreadId>], why: &Quick
     for_pool.retain(|giver, waits| {
         let thread = traced.threads.get(giver);
         let (ran, blocked) = thread.map_or((0.0, 0.0), |t| (t.running_ns as f64, t.blocked_ns as f64));
-        ran <= MOST * traced.length_ns() as f64 && waits.between(begin, end).any > MOST * blocked
+        ran <= MOST * traced.length_ns() as f64 && waits.between(begin, end) > MOST * blocked
     });
     let fed = fed.into_iter().filter(|(_, giver)| for_pool.contains_key(giver)).map(|(wait, _)| wait);
     let by_pool = waits.iter().filter(|wait| for_pool.contains_key(&wait.thread) && is_ended_by(traced, wait, &pool));
@@ -129,14 +132,14 @@ pub(super) fn out_of_work(traced: &Traced<'_>, stacks: &Stacks<'_>, why: &QuickM
         }
         let givers: BTreeSet<ThreadId> = waits.iter().map(|w| w.1).collect();
         let for_pool = for_pool(traced, why, &givers, pool);
-        let givers: HashMap<WaitId, Option<&Busy>> =
+        let givers: HashMap<WaitId, Option<&WaitForPool>> =
             waits.iter().map(|(wait, giver)| (wait.wait, for_pool.get(giver))).collect();
         let mut sums: HashMap<WaitId, (f64, f64)> = HashMap::new();
         for slice in traced.slices.iter().filter(|s| s.state == State::Blocked && long(s)) {
             let Some((wait, giver)) = slice.wait.and_then(|w| givers.get_key_value(&w)) else { continue };
             let (ran, gave) = sums.entry(*wait).or_default();
             *ran += busy.between(slice.start_ns, slice.end_ns).any;
-            *gave += giver.map_or(0.0, |giver| giver.between(slice.start_ns, slice.end_ns).any);
+            *gave += giver.map_or(0.0, |giver| giver.between(slice.start_ns, slice.end_ns));
         }
         let throughout = |wait: &&Wait| {
             let (ran, gave) = sums.get(&wait.wait).copied().unwrap_or_default();
@@ -178,32 +181,7 @@ fn caller(traced: &Traced<'_>, why: &QuickMap<WaitId, Why>, pool: &BTreeSet<Thre
     let outside: BTreeSet<ThreadId> = traced.threads.keys().filter(|t| !pool.contains(t)).copied().collect();
     let waited = for_pool(traced, why, &outside, pool).into_iter();
     waited
-        .map(|(thread, busy)| (thread, busy.between(0, u64::MAX).any))
+        .map(|(thread, waits)| (thread, waits.between(0, u64::MAX)))
         .max_by(|a, b| a.1.total_cmp(&b.1))
         .map(|(t, _)| t)
-}
-
-/// For each giver of tasks, when it waited for threads of the pool.
-fn for_pool(
-    traced: &Traced<'_>,
-    why: &QuickMap<WaitId, Why>,
-    givers: &BTreeSet<ThreadId>,
-    pool: &BTreeSet<ThreadId>,
-) -> BTreeMap<ThreadId, Busy> {
-    let definite = |why: Why| matches!(why, Why::Condition | Why::Join | Why::Barrier | Why::Lock | Why::Futex);
-    let waits: BTreeSet<WaitId> = traced
-        .waits
-        .values()
-        .filter(|w| givers.contains(&w.thread) && why.get(&w.wait).copied().is_some_and(definite))
-        .filter(|w| is_ended_by(traced, w, pool))
-        .map(|w| w.wait)
-        .collect();
-    let mut slices: BTreeMap<ThreadId, Vec<Slice>> = BTreeMap::new();
-    for slice in traced.slices.iter().filter(|s| s.wait.is_some_and(|w| waits.contains(&w))) {
-        slices.entry(slice.thread).or_default().push(slice);
-    }
-    slices
-        .into_iter()
-        .map(|(giver, slices)| (giver, Busy::from_slices(slices.into_iter(), |state| state == State::Blocked)))
-        .collect()
 }

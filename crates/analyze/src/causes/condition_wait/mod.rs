@@ -2,7 +2,7 @@
 //!
 //! Evidence: idle capacity charged to threads that wait for a condition, a queue or a semaphore, and the stage that was
 //! busy meanwhile and so sets the pace. A pool that waits while nothing in the program runs has no work, which is not
-//! the program's fault. Rooms: `handed_in` where a stage's work comes from; `paced` one
+//! the program's fault. Rooms: `handed_in` where a stage's work comes from; `handing` what handing over costs; `paced` one
 //! thread that is busy all the time; `pausing` work that comes from a thread that sleeps; `stage` what
 //! is said of a stage.
 //!
@@ -10,6 +10,7 @@
 //! `shared`, `recording`.
 
 mod handed_in;
+mod handing;
 mod paced;
 mod pausing;
 mod stage;
@@ -133,7 +134,9 @@ fn explain<'t>(
         causes.push(sleepers(facts, ledger, asleep, meta));
     }
     if significant(ledger, rest) {
-        match stage(facts, ledger, rest, meta) {
+        let handing = ledger.traced.is_only_run && handing::is_mostly_code(ledger, rest.0);
+        let told = if handing { Err(handing::ONE_RUN.to_owned()) } else { stage(facts, ledger, rest, meta) };
+        match told {
             Ok(cause) => causes.push(cause),
             Err(why) if causes.is_empty() => return Err(why),
             Err(_) => {}
@@ -203,7 +206,12 @@ fn stage<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, lost: (f64, f64), m
     let nobody = meanwhile.nobody.get(&blocked).copied().unwrap_or(0.0);
     let charged =
         ledger.split.charge_of(blocked) + ledger.split.charge_of(Idle::Waiting(Activity::Woken(Why::Condition)));
+    let mostly_code = handing::is_mostly_code(ledger, lost.0);
+    let handing_over = || Cause { disproved_by: HAND_OVER_DISPROVED.to_owned(), ..handing::cause(ledger, lost, meta) };
     if nobody > MOST * charged {
+        if mostly_code {
+            return Ok(handing_over());
+        }
         let paused = meanwhile.paused.get(&blocked).copied().unwrap_or(0.0);
         let waiters = waiters(ledger);
         let pause = (paused >= PAUSED * nobody).then(|| pausing::pausing(facts, ledger, &waiters)).flatten();
@@ -259,6 +267,9 @@ fn stage<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, lost: (f64, f64), m
         ),
     };
     let pipeline = alone && !waiters.is_subset(&busiest.threads);
+    if !pipeline && mostly_code {
+        return Ok(handing_over());
+    }
     let evidence = rows(facts, ledger, busiest, waiters.len(), pipeline);
     let mut cause = found(ledger, meta, lost);
     if !pipeline {

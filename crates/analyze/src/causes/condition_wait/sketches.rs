@@ -1,5 +1,6 @@
 //! Sketches of threads that wait for work.
 
+mod handing;
 mod pace;
 mod pausing;
 mod stages;

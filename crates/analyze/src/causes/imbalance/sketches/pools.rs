@@ -8,6 +8,8 @@ use recording::Tables;
 use recording::synthetic::{FUTEX, RunSketch, Sketch, ms};
 use recording::tables::Reason;
 
+/// The number of `write` on x86-64.
+const WRITE: u32 = 1;
 const PRICE: &str = "price@app app.c:20 < worker@app app.c:60";
 const NEXT: &str = "?@libc.so.6 < pthread_cond_wait@libc.so.6 < next_task@app app.c:40 < worker@app app.c:58";
 const NAMELESS: &str = "?@libc.so.6 < ?@libc.so.6 < next_task@app app.c:40 < worker@app app.c:58";
@@ -56,10 +58,49 @@ mod positive {
         assert!((value("CPU time of the thread that was busy then (b)") - 0.8).abs() < 1e-9);
         assert!(found(&answer, CauseId::CONDITION_WAIT).is_none(), "{:#?}", answer.verdict);
     }
+
+    #[test]
+    fn a_giver_waits_for_the_pool_through_the_threads_that_collect_its_results() {
+        let answer = last_task(
+            PRICE,
+            waits_through(|run| {
+                run.thread("reader").handed(Reason::Pipe, ms(800), COLLECT, "b", WRITE);
+            }),
+        );
+        let cause = found(&answer, CauseId::IMBALANCE).unwrap();
+        assert!(cause.share > 0.9, "{cause:?}");
+        assert_eq!(cause.culprit.as_ref().unwrap().function.as_deref(), Some("price"));
+    }
 }
+
+/// As pools of processes do it: `feeder` gives out tasks and waits for `main`, which waits for `reader`, which
+/// collects the results of the pool.
+fn waits_through(collects: impl FnOnce(&mut RunSketch<'_>)) -> impl FnOnce(&mut RunSketch<'_>) {
+    const FEED: &str = "?@libc.so.6 < pthread_cond_wait@libc.so.6 < feed@app app.c:110";
+    |run| {
+        run.thread("main").locks(0x300, ms(800), RESULT, "reader");
+        collects(run);
+        run.thread("giver").locks(0x400, ms(800), FEED, "main");
+    }
+}
+
+const COLLECT: &str = "?@libc.so.6 < read@libc.so.6 < collect@app app.c:120";
 
 mod near_miss {
     use super::*;
+
+    /// The thread that collects the results works through them meanwhile: it is the stage that the others wait for.
+    #[test]
+    fn a_thread_between_that_runs_does_not_wait_for_the_pool() {
+        let answer = last_task(
+            PRICE,
+            waits_through(|run| {
+                let thread = run.thread("reader").handed(Reason::Pipe, ms(100), COLLECT, "b", WRITE);
+                thread.runs(ms(700), "merge@app app.c:130 < collect@app app.c:121");
+            }),
+        );
+        assert!(found(&answer, CauseId::IMBALANCE).is_none(), "{:#?}", answer.verdict);
+    }
 
     #[test]
     fn a_stage_that_does_something_else_is_waited_for() {
