@@ -10,7 +10,6 @@ use crate::answer::{
 use crate::causes::all;
 use crate::causes::shared::{duration, evidence};
 use crate::growth;
-use crate::model::code::file_name;
 use crate::model::{Model, Traced};
 use crate::words::count;
 use recording::StackId;
@@ -72,7 +71,7 @@ fn amounts(model: &Model<'_>, traced: &Traced<'_>) -> Amounts {
         let leaf = |stack: Option<StackId>| stack.and_then(|s| model.stacks.frames(s).first().copied());
         let name = match leaf(kernel).or_else(|| leaf(user)) {
             Some(code) => {
-                let module = file_name(code.module);
+                let module = code.module_file;
                 let name = code.name().map(|name| format!("{name} ({module})"));
                 name.unwrap_or_else(|| format!("code without a name in {module}"))
             }

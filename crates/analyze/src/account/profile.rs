@@ -2,7 +2,7 @@
 
 use super::kernel_code::{self, KernelCode};
 use super::lines::{Why, Within};
-use crate::model::code::{Code, Owner, file_name};
+use crate::model::code::{Code, Owner};
 use crate::model::futex::{FutexWait, Purpose};
 use crate::model::stack_view::View;
 use crate::model::stacks::Stacks;
@@ -310,7 +310,7 @@ fn is_near_entry(model: &Model<'_>, stack: StackId, view: &View<'_>) -> bool {
 /// True when nothing but the C library is on the stack.
 fn is_thread_end(view: &View<'_>) -> bool {
     let in_c_library = |c: &Code<'_>| {
-        c.owner == Owner::Library && runtimes::is_c_library_module(file_name(c.module)) && c.primitive.is_none()
+        c.owner == Owner::Library && runtimes::is_c_library_module(c.module_file) && c.primitive.is_none()
     };
     view.own.is_none() && view.leaf.as_ref().is_some_and(in_c_library)
 }

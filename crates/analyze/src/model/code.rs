@@ -40,6 +40,8 @@ pub struct Code<'t> {
     pub frame: &'t Frame,
     /// Path of its module, or empty when the recording does not say.
     pub module: &'t str,
+    /// File name of its module.
+    pub module_file: &'t str,
     /// What kind of module.
     pub kind: ModuleKind,
     /// Whose it is.
@@ -62,19 +64,20 @@ impl<'t> Code<'t> {
         carries_c_library: bool,
     ) -> Code<'t> {
         let (path, kind) = module.map_or(("", ModuleKind::Anonymous), |m| (m.path.as_str(), m.kind));
+        let module_file = file_name(path);
         let name = frame.function.as_deref();
         let lines = module.is_some_and(|m| m.has_lines);
         let function = name.map(FunctionName::new);
         let said = function.as_ref().and_then(|f| user.kind(f));
         let primitive = said.map_or_else(|| function.as_ref().and_then(runtimes::primitive), user::primitive);
         let theme = function.as_ref().filter(|_| said.is_none()).and_then(runtimes::theme);
-        let theme = theme.or_else(|| runtimes::module_theme(file_name(path)));
+        let theme = theme.or_else(|| runtimes::module_theme(module_file));
         let system_source = |f: &str| SYSTEM_SOURCES.iter().any(|s| f.starts_with(s)) || runtimes::is_runtime_source(f);
         let runtime = frame.file.as_deref().is_some_and(system_source)
             || said.is_some()
             || primitive.is_some()
             || theme.is_some()
-            || runtimes::is_runtime_module(file_name(path))
+            || runtimes::is_runtime_module(module_file)
             || function.as_ref().is_some_and(runtimes::is_runtime);
         let stub = name.is_some_and(runtimes::is_stub);
         let carried = |f: &FunctionName| runtimes::is_c_library(f) || (lines && !runtimes::is_program_start(f.name));
@@ -90,7 +93,7 @@ impl<'t> Code<'t> {
             ModuleKind::Program if inside && function.as_ref().is_some_and(carried) => Owner::Library,
             _ => Owner::Own,
         };
-        Code { frame, module: path, kind, owner, primitive, theme, stub }
+        Code { frame, module: path, module_file, kind, owner, primitive, theme, stub }
     }
 
     /// The function's name.
@@ -102,7 +105,7 @@ impl<'t> Code<'t> {
     pub fn site(&self) -> Site {
         Site {
             function: self.frame.function.clone(),
-            module: file_name(self.module).to_owned(),
+            module: self.module_file.to_owned(),
             file: self.frame.file.as_deref().map(|f| file_name(f).to_owned()),
             path: self.frame.file.clone().filter(|f| f.contains('/')),
             relative: None,

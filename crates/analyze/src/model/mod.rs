@@ -46,6 +46,7 @@ pub use run::timelines;
 use run::timelines::Timelines;
 use stacks::Stacks;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::OnceLock;
 use task_sleeps::TaskSleeps;
 use tasks::Tasks;
 use window::Part;
@@ -142,6 +143,7 @@ impl<'t> Model<'t> {
                     peers: Vec::new(),
                     service_waits: HashMap::new(),
                     samples: Vec::new(),
+                    thread_calls: OnceLock::new(),
                 });
             }
         }

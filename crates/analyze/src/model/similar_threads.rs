@@ -7,25 +7,26 @@ use recording::{StackId, ThreadId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Calls (caller, callee) between the program's functions, with their share of a thread's samples. Functions alone are
-/// not enough: threads of different stages often start in one common function and compute in another.
-pub type Calls<'t> = BTreeMap<(Option<FunctionKey<'t>>, FunctionKey<'t>), f64>;
+/// not enough: threads of different stages often start in one common function and compute in another. Functions are
+/// numbered for one comparison, so that names are not compared call by call.
+pub type Calls = BTreeMap<(Option<usize>, usize), f64>;
 
 /// A function by module and name, or by address where it has none.
-pub type FunctionKey<'t> = (&'t str, Option<&'t str>, u64);
+type FunctionKey<'t> = (&'t str, Option<&'t str>, u64);
 
 /// The calls of each thread that has samples.
-pub fn calls<'t>(stacks: &Stacks<'t>, samples: &[&Sample]) -> BTreeMap<ThreadId, Calls<'t>> {
+pub fn calls(stacks: &Stacks<'_>, samples: &[&Sample]) -> BTreeMap<ThreadId, Calls> {
     calls_up_to(usize::MAX, stacks, samples)
 }
 
 /// The innermost call of the program's functions in each sample: threads that came to the same work in different ways
 /// have it in common.
-pub fn innermost_calls<'t>(stacks: &Stacks<'t>, samples: &[&Sample]) -> BTreeMap<ThreadId, Calls<'t>> {
+pub fn innermost_calls(stacks: &Stacks<'_>, samples: &[&Sample]) -> BTreeMap<ThreadId, Calls> {
     calls_up_to(2, stacks, samples)
 }
 
 /// The calls between the innermost `functions` of each sample.
-fn calls_up_to<'t>(functions: usize, stacks: &Stacks<'t>, samples: &[&Sample]) -> BTreeMap<ThreadId, Calls<'t>> {
+fn calls_up_to(functions: usize, stacks: &Stacks<'_>, samples: &[&Sample]) -> BTreeMap<ThreadId, Calls> {
     let mut counts: HashMap<(ThreadId, Option<StackId>), u64> = HashMap::new();
     for sample in samples {
         *counts.entry((sample.thread, sample.user_stack)).or_default() += 1;
@@ -33,20 +34,15 @@ fn calls_up_to<'t>(functions: usize, stacks: &Stacks<'t>, samples: &[&Sample]) -
     // Sorted, so that sums of fractions are the same each time.
     let mut counts: Vec<_> = counts.into_iter().collect();
     counts.sort_unstable();
+    let mut numbers: HashMap<FunctionKey<'_>, usize> = HashMap::new();
+    let mut known: HashMap<StackId, BTreeSet<(Option<usize>, usize)>> = HashMap::new();
     let mut found: BTreeMap<ThreadId, Calls> = BTreeMap::new();
     for ((thread, stack), seen) in counts {
-        let frames = stack.map(|s| stacks.frames(s)).unwrap_or_default();
-        let name = |c: &Code<'t>| (c.module, c.name(), if c.name().is_some() { 0 } else { c.frame.address });
-        let own: Vec<FunctionKey> = frames.iter().filter(|c| c.owner == Owner::Own).map(name).take(functions).collect();
-        let edges: BTreeSet<_> = match own.as_slice() {
-            [only] => BTreeSet::from([(None, *only)]),
-            several => {
-                several.iter().zip(several.iter().skip(1)).map(|(callee, caller)| (Some(*caller), *callee)).collect()
-            }
-        };
         let calls = found.entry(thread).or_default();
+        let Some(stack) = stack else { continue };
+        let edges = known.entry(stack).or_insert_with(|| edges(functions, stacks, stack, &mut numbers));
         let each = seen as f64 / edges.len().max(1) as f64;
-        edges.into_iter().for_each(|edge| *calls.entry(edge).or_default() += each);
+        edges.iter().for_each(|edge| *calls.entry(*edge).or_default() += each);
     }
     for calls in found.values_mut() {
         let all: f64 = calls.values().sum();
@@ -55,7 +51,31 @@ fn calls_up_to<'t>(functions: usize, stacks: &Stacks<'t>, samples: &[&Sample]) -
     found
 }
 
+/// The calls between the innermost `functions` of a stack. `numbers`: the functions that have a number so far.
+fn edges<'t>(
+    functions: usize,
+    stacks: &Stacks<'t>,
+    stack: StackId,
+    numbers: &mut HashMap<FunctionKey<'t>, usize>,
+) -> BTreeSet<(Option<usize>, usize)> {
+    let name = |c: &Code<'t>| (c.module, c.name(), if c.name().is_some() { 0 } else { c.frame.address });
+    let frames = stacks.frames(stack);
+    let own = frames.iter().filter(|c| c.owner == Owner::Own).take(functions);
+    let own: Vec<usize> = own
+        .map(|c| {
+            let next = numbers.len();
+            *numbers.entry(name(c)).or_insert(next)
+        })
+        .collect();
+    match own.as_slice() {
+        [only] => BTreeSet::from([(None, *only)]),
+        several => {
+            several.iter().zip(several.iter().skip(1)).map(|(callee, caller)| (Some(*caller), *callee)).collect()
+        }
+    }
+}
+
 /// The share of two threads' time that they spend in the same calls, 0 to 1.
-pub fn overlap(a: &Calls<'_>, b: &Calls<'_>) -> f64 {
+pub fn overlap(a: &Calls, b: &Calls) -> f64 {
     a.iter().filter_map(|(call, share)| Some(share.min(*b.get(call)?))).sum()
 }

@@ -1,6 +1,6 @@
 //! What one call stack says: the library's part, the program's, and the primitive between them.
 
-use super::code::{Code, Owner, file_name};
+use super::code::{Code, Owner};
 use crate::runtimes::advice::RuntimeLock;
 use crate::runtimes::{self, CallStack, Called, Parked, Primitive, Theme};
 use recording::FrameId;
@@ -85,7 +85,7 @@ impl<'t> View<'t> {
 
 /// A function in the form that `runtimes` expects.
 pub(super) fn called<'t>(code: &Code<'t>) -> Called<'t> {
-    Called { name: code.name().unwrap_or_default(), module: file_name(code.module) }
+    Called { name: code.name().unwrap_or_default(), module: code.module_file }
 }
 
 /// What a stack says. `in_call`: the innermost frame made a system call. `lock_calls`: frames that take or release a
@@ -99,7 +99,7 @@ pub(super) fn summed_up<'t>(frames: &[Code<'t>], in_call: bool, lock_calls: &Has
         rest.enumerate().find(|(_, c)| c.owner == Owner::Own && c.kind == ModuleKind::Anonymous).map(|(i, _)| from + i)
     };
     // An interpreter's functions stand for its program's functions where those have no names.
-    let interpreter = |c: &Code<'_>| runtimes::is_interpreter(file_name(c.module));
+    let interpreter = |c: &Code<'_>| runtimes::is_interpreter(c.module_file);
     let first = match border {
         Some(at) if frames.get(at).is_some_and(|c| stub(c) || interpreter(c)) => method(at).or(border),
         border => border,

@@ -143,7 +143,7 @@ fn below_own_classes(frames: &mut [Code<'_>], classes: &OwnClasses) {
 /// An interpreter's functions stand for those of its program where these have no names. Where they have names, the
 /// interpreter counts as a library, and so do the packages installed for it.
 fn behind_interpreter(frames: &mut [Code<'_>]) {
-    let interpreter = |c: &Code<'_>| runtimes::is_interpreter(file_name(c.module));
+    let interpreter = |c: &Code<'_>| runtimes::is_interpreter(c.module_file);
     if !frames.iter().any(is_method) || !frames.iter().any(interpreter) {
         return;
     }

@@ -25,9 +25,14 @@ impl<'n> FunctionName<'n> {
 /// become `random`.
 pub fn plain(name: &str) -> &str {
     let name = name.split('@').next().unwrap_or(name);
-    let end = [".constprop", ".part", ".isra", ".cold", ".lto_priv", ".llvm"].iter().filter_map(|s| name.find(s)).min();
+    // Looked up for each function of each stack: one pass over the name, not one for each suffix.
+    let suffix = |at: &usize| name.get(*at..).is_some_and(|rest| SUFFIXES.iter().any(|s| rest.starts_with(s)));
+    let end = name.match_indices('.').map(|(at, _)| at).find(suffix);
     name.get(..end.unwrap_or(name.len())).unwrap_or(name).trim_start_matches('_')
 }
+
+/// What compilers append to the name of a function that they split or copy.
+const SUFFIXES: [&str; 6] = [".constprop", ".part", ".isra", ".cold", ".lto_priv", ".llvm"];
 
 /// A name as people write it: without type arguments, parameters and compiler suffixes. The answer also keeps the whole
 /// name.

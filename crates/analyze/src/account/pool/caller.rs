@@ -29,7 +29,7 @@ pub(super) fn without_share(traced: &Traced<'_>, stacks: &Stacks<'_>, why: &Quic
     }
     // The caller comes to the work through other functions than the threads that it started.
     let calls = similar_threads::innermost_calls(stacks, &traced.samples);
-    let alike = |of: &Calls<'_>| calls.get(&main).is_some_and(|own| similar_threads::overlap(own, of) > MOST);
+    let alike = |of: &Calls| calls.get(&main).is_some_and(|own| similar_threads::overlap(own, of) > MOST);
     let others: BTreeSet<ThreadId> =
         calls.iter().filter(|(thread, of)| **thread != main && alike(of)).map(|(thread, _)| *thread).collect();
     if others.is_empty() || !others.iter().all(|thread| descends(traced, *thread, main)) {

@@ -152,9 +152,9 @@ pub(super) fn out_of_work(traced: &Traced<'_>, stacks: &Stacks<'_>, why: &QuickM
 
 /// Groups of threads that do the same work, by what their samples show.
 pub fn pools(traced: &Traced<'_>, stacks: &Stacks<'_>) -> Vec<BTreeSet<ThreadId>> {
-    let calls = similar_threads::calls(stacks, &traced.samples);
+    let calls = traced.thread_calls(stacks);
     let mut pools: Vec<(BTreeSet<ThreadId>, &Calls)> = Vec::new();
-    for (thread, calls) in &calls {
+    for (thread, calls) in calls {
         match pools.iter_mut().find(|(_, first)| similar_threads::overlap(first, calls) > MOST) {
             Some((pool, _)) => drop(pool.insert(*thread)),
             None => pools.push((BTreeSet::from([*thread]), calls)),

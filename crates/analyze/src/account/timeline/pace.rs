@@ -3,7 +3,7 @@
 
 use crate::account::lines::{Balance, Booked, LineId, Why};
 use crate::model::Traced;
-use crate::model::similar_threads::{calls, overlap};
+use crate::model::similar_threads::overlap;
 use crate::model::stacks::Stacks;
 use crate::statistics::MIN_SHARE;
 use recording::ThreadId;
@@ -118,7 +118,7 @@ impl Busiest {
 
     /// True when no other thread does the same.
     pub fn is_stage(&self, stacks: &Stacks<'_>, traced: &Traced<'_>) -> bool {
-        let calls = calls(stacks, &traced.samples);
+        let calls = traced.thread_calls(stacks);
         let Some(own) = calls.get(&self.thread) else { return false };
         calls.iter().all(|(thread, other)| *thread == self.thread || overlap(own, other) <= SAME)
     }

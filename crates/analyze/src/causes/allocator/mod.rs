@@ -14,7 +14,7 @@ use crate::answer::{Cause, CauseId, Culprit, Evidence, Unit};
 use crate::causes::shared::blame::{Blamed, by_weight, culprit, on_cpu, sources, waits};
 use crate::causes::shared::{self, Meta, by_lines, evidence, found, hidden};
 use crate::facts::Facts;
-use crate::model::code::{Code, file_name, place};
+use crate::model::code::{Code, place};
 use crate::model::stack_view::View;
 use crate::runtimes::advice::{self, CollectorSettings};
 use crate::runtimes::function_name::{FunctionName, plain, readable};
@@ -115,12 +115,12 @@ fn explain<'t>(
 fn waits_for_collector<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>) -> f64 {
     let inside = |wait: &Wait| {
         let frames = wait.user_stack.map(|stack| facts.model.stacks.frames(stack)).unwrap_or_default();
-        frames.iter().any(|code| runtimes::collects_garbage(file_name(code.module)))
+        frames.iter().any(|code| runtimes::collects_garbage(code.module_file))
     };
     let waited: f64 =
         waits(ledger, |w| w == Why::Allocator).filter(|(wait, _)| inside(wait)).map(|(_, seconds)| seconds).sum();
     let ran = sources(facts, ledger, |_| false, |d| matches!(d, Doing::Allocator(_)));
-    let in_machine = |code: &Code<'t>| runtimes::collects_garbage(file_name(code.module));
+    let in_machine = |code: &Code<'t>| runtimes::collects_garbage(code.module_file);
     // A virtual machine's map of names may take its own functions for code that it made.
     let allocates = |code: &Code<'t>| {
         let theme = || code.name().and_then(|name| runtimes::theme(&FunctionName::new(name)));
@@ -144,7 +144,7 @@ fn collector_seen<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>) -> Option<
 
 /// The settings of the collector that ran, or that threads waited for.
 fn collector_settings<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>) -> Option<&'static CollectorSettings> {
-    let called = |code: Code<'t>| (code.name().unwrap_or_default(), file_name(code.module));
+    let called = |code: Code<'t>| (code.name().unwrap_or_default(), code.module_file);
     let ran = sources(facts, ledger, |_| false, |d| d == Doing::Collector);
     let waited = waits(ledger, |w| w == Why::Allocator).filter_map(|(wait, _)| wait.user_stack);
     let waited = waited.flat_map(|stack| facts.model.stacks.frames(stack));

@@ -24,7 +24,7 @@ use crate::causes::shared::blame::{by_weight, named, running, waits};
 use crate::causes::shared::holders::{Act, holders};
 use crate::causes::shared::{self, Meta, blame, by_lines, duration, evidence, found, hidden, not_clear_beside};
 use crate::facts::{Facts, significant};
-use crate::model::code::{Code, file_name, place};
+use crate::model::code::{Code, place};
 use crate::model::resources::Pool;
 use crate::model::similar_threads::{self, Calls};
 use crate::model::task_sleeps::SleepReason;
@@ -309,7 +309,7 @@ fn stages(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>, seen: &[(SeenAt, f64)]
         *ran.entry(at.thread).or_default() += weight;
     }
     let all: f64 = ran.values().sum();
-    let code = similar_threads::calls(&facts.model.stacks, &ledger.traced.samples);
+    let code = ledger.traced.thread_calls(&facts.model.stacks);
     let mut stages: Vec<(Stage, &Calls)> = Vec::new();
     let none = Calls::new();
     for (thread, weight) in by_weight(ran) {
@@ -396,7 +396,7 @@ fn unseen_asleep(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>) -> bool {
     for (wait, seconds) in waits(ledger, |w| w == Why::Sleep) {
         all += seconds;
         let own = facts.model.stacks.view(wait.user_stack, wait.syscall.is_some()).own;
-        let interpreted = own.is_some_and(|c| is_interpreter(file_name(c.module)));
+        let interpreted = own.is_some_and(|c| is_interpreter(c.module_file));
         // A wait without a call is one that a look at the tasks told, and such a look shows all of them.
         let of_task = ledger.traced.task_sleeps.reason(wait.wait).is_some() && wait.syscall.is_some();
         let unseen = interpreted || of_task;

@@ -20,7 +20,7 @@ use crate::causes::shared::{self, Meta, NOT_TRACED, Outcome, contradicted, evide
 use crate::curve::seconds;
 use crate::facts::{Facts, in_proportion, large, significant};
 use crate::model::Traced;
-use crate::model::code::{file_name, place};
+use crate::model::code::place;
 use crate::model::futex::{FutexWait, Purpose};
 use crate::model::resources::hand_over::hand_overs;
 use crate::model::resources::is_hidden;
@@ -341,7 +341,7 @@ fn runtime_lock(group: Option<&Group<'_, '_>>, culprit: Option<&Culprit>) -> Opt
     let taken = group.and_then(|g| g.views.iter().find_map(|(view, _)| view.runtime_lock));
     let through = |view: &View<'_>| {
         let entry = view.entry?;
-        runtimes::lock_entered(Called { name: entry.name()?, module: file_name(entry.module) })
+        runtimes::lock_entered(Called { name: entry.name()?, module: entry.module_file })
     };
     let by_the_program = || group.and_then(|g| g.views.iter().find_map(|(view, _)| through(view)));
     taken.or_else(|| culprit.and_then(entered)).or_else(by_the_program)

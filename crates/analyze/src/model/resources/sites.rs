@@ -1,6 +1,6 @@
 //! Waits grouped by the place of the program that acquires.
 
-use crate::model::code::{Code, Owner, file_name};
+use crate::model::code::{Code, Owner};
 use crate::model::futex::{FutexWait, Ground, Object, Purpose, object};
 use crate::model::run::Traced;
 use crate::model::stacks::Stacks;
@@ -50,7 +50,7 @@ impl AcquireSite<'_> {
 
 /// What the names in a wait's stack say; `None` where it waits for something else.
 fn said(traced: &Traced<'_>, wait: &Wait, own: &Code<'_>, futex: Option<&FutexWait<'_>>) -> Option<Said> {
-    let hidden = runtimes::is_interpreter(file_name(own.module));
+    let hidden = runtimes::is_interpreter(own.module_file);
     let Some(futex) = futex else {
         // A thread that polls waits for any of many things. One that reads a pipe waits for something put into it.
         let handed = wait.reason == Reason::Pipe && traced.handed.contains(&wait.wait);
@@ -87,7 +87,7 @@ pub fn is_hidden(traced: &Traced<'_>, stacks: &Stacks<'_>, wait: &Wait) -> bool 
         Some(_) => !traced.tasks_seen,
         None => {
             let view = stacks.view(wait.user_stack, wait.syscall.is_some());
-            let interpreted = || view.own.is_some_and(|c| runtimes::is_interpreter(file_name(c.module)));
+            let interpreted = || view.own.is_some_and(|c| runtimes::is_interpreter(c.module_file));
             let futex = wait.reason == Reason::Futex && view.runtime_lock.is_none() && interpreted();
             futex || wait.reason == Reason::Poll || waits_for_tasks(stacks, wait)
         }

@@ -233,7 +233,7 @@ fn quicker<'t>(
     if all.is_empty() {
         return BTreeSet::new();
     }
-    let calls = similar_threads::calls(stacks, &traced.samples);
+    let calls = traced.thread_calls(stacks);
     let alike = |a: &ThreadId, b: &ThreadId| {
         calls.get(a).zip(calls.get(b)).is_some_and(|(a, b)| similar_threads::overlap(a, b) > MOST)
     };

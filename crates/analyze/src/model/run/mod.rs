@@ -1,13 +1,15 @@
 //! One observed run with its rows: threads, what they waited for, who woke them, samples. Rooms: [`timelines`]
 //! its slices in the order of threads; [`clocked`] the waits that only the clock ends.
 //!
-//! May import: `linux`, `task_pools`, `task_sleeps`, `tasks`, `runtimes`, `statistics`, `recording`.
+//! May import: `linux`, `similar_threads`, `stacks`, `task_pools`, `task_sleeps`, `tasks`, `runtimes`, `statistics`, `recording`.
 
 mod clocked;
 pub mod timelines;
 
 pub(super) use clocked::clocked;
 
+use super::similar_threads::{self, Calls};
+use super::stacks::Stacks;
 use super::task_pools::TaskPool;
 use super::task_sleeps::TaskSleeps;
 use super::tasks::Tasks;
@@ -20,6 +22,7 @@ use recording::tables::{
 };
 use recording::{QuickMap, ThreadId, WaitId};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::OnceLock;
 use timelines::Timelines;
 
 /// More processors than Linux can be built for; keeps sums of a hostile recording within their types.
@@ -123,9 +126,17 @@ pub struct Traced<'t> {
     pub service_waits: HashMap<WaitId, &'t Peer>,
     /// Its CPU samples.
     pub samples: Vec<&'t Sample>,
+    /// See [`Traced::thread_calls`].
+    pub(super) thread_calls: OnceLock<BTreeMap<ThreadId, Calls>>,
 }
 
 impl<'t> Traced<'t> {
+    /// The calls of each thread that has samples, by which threads are compared. They are summed up when they are first
+    /// asked for, and must not be before the samples of the measured part are chosen.
+    pub fn thread_calls(&self, stacks: &Stacks<'_>) -> &BTreeMap<ThreadId, Calls> {
+        self.thread_calls.get_or_init(|| similar_threads::calls(stacks, &self.samples))
+    }
+
     /// The slices of a thread that touch a stretch of time, in order.
     pub fn within(&self, thread: ThreadId, start: u64, end: u64) -> impl Iterator<Item = Slice> + '_ {
         let line = self.slices.line(thread);

@@ -21,8 +21,8 @@ impl Runtime for Sqlite {
         let sleeps = library.iter().take_while(|c| is_sleep(c)).count();
         let inside = sleeps > 0 && library.get(sleeps).is_some_and(is_sqlite);
         let named = library.iter().any(|c| plain(c.name).ends_with("sqliteDefaultBusyCallback"));
-        let asked = stack.functions.iter().any(|c| plain(c.name).ends_with("sqlite3_sleep"));
-        ((inside || named) && !asked).then_some(&DATABASE)
+        let asked = || stack.functions.iter().any(|c| plain(c.name).ends_with("sqlite3_sleep"));
+        ((inside || named) && !asked()).then_some(&DATABASE)
     }
 }
 
