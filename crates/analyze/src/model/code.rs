@@ -19,8 +19,9 @@ const SYSTEM_FOLDERS: &[&str] = &[
     "/snap/",
 ];
 
-/// Where systems keep sources that are not the user's own.
-const SYSTEM_SOURCES: &[&str] = &["/usr/include/", "/usr/lib/gcc/", "/usr/src/"];
+/// Where systems keep sources that are not the user's own, also below another root. Of `/usr/src` only what distributions
+/// put there: images of containers keep the user's program in `/usr/src/app`.
+const SYSTEM_SOURCES: &[&str] = &["/usr/include/", "/usr/lib/gcc/", "/usr/src/debug/", "/usr/src/linux"];
 
 /// Who is responsible for a piece of code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -31,6 +32,15 @@ pub enum Owner {
     Library,
     /// The kernel, its pages in user space, or unknown.
     System,
+}
+
+/// What is known about the file of the program itself.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ProgramFile {
+    /// It is a static binary that contains the C library.
+    pub carries_c_library: bool,
+    /// It has line tables.
+    pub has_lines: bool,
 }
 
 /// One function in a stack, with what is known about it.
@@ -56,13 +66,7 @@ pub struct Code<'t> {
 
 impl<'t> Code<'t> {
     /// Judges a frame. `user`: what the user said about functions, which overrides what their names tell.
-    /// `carries_c_library`: the program is a static binary that contains the C library.
-    pub fn new(
-        frame: &'t Frame,
-        module: Option<&'t Module>,
-        user: &UserFunctions,
-        carries_c_library: bool,
-    ) -> Code<'t> {
+    pub fn new(frame: &'t Frame, module: Option<&'t Module>, user: &UserFunctions, program: ProgramFile) -> Code<'t> {
         let (path, kind) = module.map_or(("", ModuleKind::Anonymous), |m| (m.path.as_str(), m.kind));
         let module_file = file_name(path);
         let name = frame.function.as_deref();
@@ -72,7 +76,7 @@ impl<'t> Code<'t> {
         let primitive = said.map_or_else(|| function.as_ref().and_then(runtimes::primitive), user::primitive);
         let theme = function.as_ref().filter(|_| said.is_none()).and_then(runtimes::theme);
         let theme = theme.or_else(|| runtimes::module_theme(module_file));
-        let system_source = |f: &str| SYSTEM_SOURCES.iter().any(|s| f.starts_with(s)) || runtimes::is_runtime_source(f);
+        let system_source = |f: &str| SYSTEM_SOURCES.iter().any(|s| f.contains(s)) || runtimes::is_runtime_source(f);
         let runtime = frame.file.as_deref().is_some_and(system_source)
             || said.is_some()
             || primitive.is_some()
@@ -81,13 +85,15 @@ impl<'t> Code<'t> {
             || function.as_ref().is_some_and(runtimes::is_runtime);
         let stub = name.is_some_and(runtimes::is_stub);
         let carried = |f: &FunctionName| runtimes::is_c_library(f) || (lines && !runtimes::is_program_start(f.name));
-        let inside = carries_c_library && frame.file.is_none();
+        let inside = program.carries_c_library && frame.file.is_none();
         let owner = match kind {
             ModuleKind::Kernel | ModuleKind::Vdso => Owner::System,
             // Code made at run time that has a name is the program's: a just-in-time compiler named it.
             ModuleKind::Anonymous if name.is_none() || stub => Owner::System,
             ModuleKind::Library if SYSTEM_FOLDERS.iter().any(|f| path.starts_with(f)) => Owner::Library,
             ModuleKind::Library if runtimes::is_runtime_source(path) => Owner::Library,
+            // Who builds a program with line tables builds the libraries of their own with them, too.
+            ModuleKind::Library if program.has_lines && !lines && frame.file.is_none() => Owner::Library,
             _ if runtime => Owner::Library,
             // In a static binary with line tables, functions with a name but no lines are the C library's.
             ModuleKind::Program if inside && function.as_ref().is_some_and(carried) => Owner::Library,
@@ -156,10 +162,18 @@ mod tests {
     }
 
     fn owner(kind: ModuleKind, path: &str, name: Option<&str>, file: Option<&str>, carries_c_library: bool) -> Owner {
-        let module =
-            Module { module: ModuleId(0), kind, path: path.to_owned(), has_lines: file.is_some() || carries_c_library };
+        owner_in(kind, path, name, file, ProgramFile { carries_c_library, has_lines: false })
+    }
+
+    fn owner_in(kind: ModuleKind, path: &str, name: Option<&str>, file: Option<&str>, program: ProgramFile) -> Owner {
+        let module = Module {
+            module: ModuleId(0),
+            kind,
+            path: path.to_owned(),
+            has_lines: file.is_some() || program.carries_c_library,
+        };
         let frame = frame(name, file);
-        Code::new(&frame, Some(&module), &UserFunctions::default(), carries_c_library).owner
+        Code::new(&frame, Some(&module), &UserFunctions::default(), program).owner
     }
 
     #[test]
@@ -173,13 +187,16 @@ mod tests {
             owner(Library, "/home/u/libmine.so", Some("work"), None, false),
             owner(Library, "/opt/x/libmine.so", None, None, false),
             owner(Anonymous, "", Some("LFoo;bar"), None, false),
+            owner(Program, "/usr/src/app/target/app", Some("work"), Some("/usr/src/app/src/main.rs"), false),
         ];
-        assert_eq!(own, [Owner::Own; 7]);
+        assert_eq!(own, [Owner::Own; 8]);
         let library = [
             owner(Library, "/usr/lib/x86_64-linux-gnu/libc.so.6", Some("random"), None, false),
             owner(Library, "/lib/libz.so", None, None, false),
             owner(Program, "/home/u/app", Some("core::ptr::drop_in_place<app::X>"), Some("/rustc/1/x.rs"), false),
             owner(Program, "/home/u/app", Some("helper"), Some("/usr/include/c++/12/mutex"), false),
+            owner(Program, "/home/u/app", Some("Apply"), Some("/home/u/root/usr/include/re2/re2.h"), false),
+            owner(Program, "/home/u/app", Some("round"), Some("/usr/src/debug/glibc-2.36/math/round.c"), false),
             owner(Program, "/home/u/app", Some("random"), None, true),
             owner(Program, "/home/u/app", Some("msort_with_tmp"), None, true),
             owner(
@@ -199,9 +216,20 @@ mod tests {
             owner(Program, "/home/u/app", Some("json::parse"), Some("/home/u/build/_deps/json-src/json.hpp"), false),
             owner(Library, "/home/u/venv/lib/python3.11/site-packages/x.so", Some("parse"), None, false),
         ];
-        assert_eq!(library, [Owner::Library; 10]);
+        assert_eq!(library, [Owner::Library; 12]);
         assert_eq!(owner(Kernel, "kernel", Some("futex_wait"), None, false), Owner::System);
         assert_eq!(owner(Anonymous, "", None, None, false), Owner::System);
+    }
+
+    #[test]
+    fn a_library_without_lines_is_not_of_a_program_that_has_them() {
+        let of = |has_lines, file| {
+            let program = ProgramFile { carries_c_library: false, has_lines };
+            owner_in(ModuleKind::Library, "/home/u/deps/libre2.so.9", Some("Match"), file, program)
+        };
+        assert_eq!(of(true, None), Owner::Library);
+        assert_eq!(of(true, Some("/home/u/plugin.cc")), Owner::Own, "near miss: it has lines as well");
+        assert_eq!(of(false, None), Owner::Own, "near miss: neither has lines, so nothing tells whose it is");
     }
 
     #[test]
@@ -209,7 +237,7 @@ mod tests {
         let address = |kind, name: Option<&str>| {
             let module = Module { module: ModuleId(0), kind, path: "x".to_owned(), has_lines: false };
             let frame = frame(name, None);
-            Code::new(&frame, Some(&module), &UserFunctions::default(), false).site().address
+            Code::new(&frame, Some(&module), &UserFunctions::default(), ProgramFile::default()).site().address
         };
         assert_eq!(address(ModuleKind::Anonymous, Some("Shop.sell")), "");
         assert_eq!(address(ModuleKind::Anonymous, None), "0x10");

@@ -1,6 +1,6 @@
 //! Call stacks, resolved to code.
 
-use super::code::{Code, Owner, file_name};
+use super::code::{Code, Owner, ProgramFile, file_name};
 use super::stack_view::{View, called, summed_up};
 use crate::runtimes::user::UserFunctions;
 use crate::runtimes::{self, OwnClasses, Primitive};
@@ -41,11 +41,12 @@ impl<'t> Stacks<'t> {
         let modules: HashMap<ModuleId, &Module> = tables.modules.iter().map(|m| (m.module, m)).collect();
         let is_c_library =
             |m: &Module| m.kind == ModuleKind::Library && runtimes::is_c_library_module(file_name(&m.path));
-        let carries_c_library = !tables.modules.iter().any(is_c_library);
+        let has_lines = tables.modules.iter().any(|m| m.kind == ModuleKind::Program && m.has_lines);
+        let program = ProgramFile { carries_c_library: !tables.modules.iter().any(is_c_library), has_lines };
         let user = UserFunctions::new(&tables.meta.functions);
         let mut frames: QuickMap<FrameId, Vec<Code>> = QuickMap::default();
         for frame in &tables.frames {
-            let code = Code::new(frame, modules.get(&frame.module).copied(), &user, carries_c_library);
+            let code = Code::new(frame, modules.get(&frame.module).copied(), &user, program);
             frames.entry(frame.frame).or_default().push(code);
         }
         for inlined in frames.values_mut() {
