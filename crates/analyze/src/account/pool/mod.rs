@@ -6,12 +6,13 @@
 //! of the pool is always busy, and the others are not.
 //!
 //! Rooms: [`busy`] when threads are busy, and who ends a wait; [`caller`] a caller that takes part in the pool's work;
-//! [`for_pool`] who waits for the pool.
-//! May import: `account::lines`, `account::timeline`, `model`, `statistics`, `recording`.
+//! [`for_pool`] who waits for the pool; [`largest_task`] a task that has most of the work.
+//! May import: `account::lines`, `account::timeline`, `model`, `runtimes`, `statistics`, `recording`.
 
 mod busy;
 mod caller;
 mod for_pool;
+mod largest_task;
 
 use super::lines::Why;
 use super::timeline::pace::Busiest;
@@ -22,6 +23,7 @@ use crate::statistics::MIN_SHARE;
 pub use busy::are_short;
 use busy::{Busy, MOST, THROUGHOUT, is_ended_by};
 use for_pool::{WaitForPool, for_pool};
+pub use largest_task::{LargestTask, largest_task};
 use recording::tables::{Slice, State, Wait};
 use recording::{QuickMap, ThreadId, WaitId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -123,6 +125,7 @@ pub(super) fn out_of_work(traced: &Traced<'_>, stacks: &Stacks<'_>, why: &QuickM
     let long = |s: &Slice| whole(s) && s.spent_ns >= traced.trace.sample_period_ns;
     let mut found = beside_largest(traced, &pools, why);
     found.extend(caller::without_share(traced, stacks, why));
+    found.extend(largest_task::without_share(traced, why));
     for (pool, waits) in candidates {
         let running = |state: State| state == State::Running;
         let busy = Busy::from_slices(traced.slices.iter().filter(|s| pool.contains(&s.thread)), running);

@@ -4,14 +4,15 @@
 //! the last one is busy.
 
 use crate::account::Ledger;
-use crate::account::criticality::Idle;
+use crate::account::criticality::{Idle, SeenAt};
 use crate::account::lines::Why;
 use crate::account::pieces::Activity;
-use crate::account::pool::{LargestShare, are_short, largest_share, pools};
+use crate::account::pool::{LargestShare, LargestTask, are_short, largest_share, largest_task, pools};
 use crate::answer::{Cause, Evidence, Unit};
 use crate::causes::shared::blame::{by_weight, named, running, samples_of, waits};
 use crate::causes::shared::{Meta, evidence, found};
 use crate::facts::Facts;
+use crate::model::tasks::start;
 use recording::ThreadId;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -55,6 +56,9 @@ pub(super) fn explain<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, lost: 
         let name = format!("CPU time of the thread that was busy then ({})", last.name);
         rows.push(evidence(name, last.running_ns as f64 * 1e-9, Unit::Seconds, "threads"));
     }
+    if let Some(task) = largest_task(traced) {
+        return unequal_tasks(facts, &task, &seen, rows, found(ledger, meta, lost));
+    }
     if are_short(traced, blocked * 1e9, count)
         && let Some(largest) = largest_share(traced, &pools(traced, &facts.model.stacks))
     {
@@ -97,6 +101,39 @@ fn unequal<'t>(
             "let any free thread take the next task: one queue for all, or threads that take from the longest queue"
                 .to_owned(),
             "where tasks are given to threads by a key, divide the most frequent key further, or by another key"
+                .to_owned(),
+        ],
+        ..cause
+    }
+}
+
+/// What is said where one task of a scheduler gets most of the work in the whole run. `seen`: what runs meanwhile.
+fn unequal_tasks<'t>(
+    facts: &Facts<'_, 't>,
+    task: &LargestTask<'t>,
+    seen: &[(SeenAt, f64)],
+    mut rows: Vec<Evidence>,
+    cause: Cause,
+) -> Cause {
+    let of_it = |(at, _): &&(SeenAt, f64)| start(&facts.model.stacks, at.stack) == Some(task.start);
+    let of_it: Vec<(SeenAt, f64)> = seen.iter().filter(of_it).copied().collect();
+    let culprit = running(facts, &of_it, |_| None).map(|r| r.culprit);
+    let at = culprit.as_ref().map(|c| format!(": {}", named(c))).unwrap_or_default();
+    rows.push(evidence("share of the time in which the largest runs", task.runs, Unit::Share, "samples"));
+    rows.push(evidence("share of the time in which the next one runs", task.next, Unit::Share, "samples"));
+    Cause {
+        summary: format!(
+            "One of {} goroutines that do the same work has most of it: it runs for {:.0} % of the time, the next one for \
+             {:.0} %, and the others wait{at}.",
+            task.tasks,
+            task.runs * 100.0,
+            task.next * 100.0
+        ),
+        culprit,
+        evidence: rows,
+        remedies: vec![
+            "let any free goroutine take the next part: one channel for all of them".to_owned(),
+            "where parts are given to goroutines by a key, divide the most frequent key further, or by another key"
                 .to_owned(),
         ],
         ..cause

@@ -7,3 +7,4 @@ mod keys;
 mod meeting;
 mod pools;
 mod spinning;
+mod tasks;
