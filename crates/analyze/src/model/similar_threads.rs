@@ -5,6 +5,7 @@ use super::stacks::Stacks;
 use recording::tables::Sample;
 use recording::{StackId, ThreadId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::Hash;
 
 /// Calls (caller, callee) between the program's functions, with their share of a thread's samples. Functions alone are
 /// not enough: threads of different stages often start in one common function and compute in another. Functions are
@@ -16,29 +17,42 @@ type FunctionKey<'t> = (&'t str, Option<&'t str>, u64);
 
 /// The calls of each thread that has samples.
 pub fn calls(stacks: &Stacks<'_>, samples: &[&Sample]) -> BTreeMap<ThreadId, Calls> {
-    calls_up_to(usize::MAX, stacks, samples)
+    calls_up_to(usize::MAX, stacks, by_thread(samples))
+}
+
+/// The calls of each task (a goroutine, say) that has samples, by its number.
+pub fn task_calls(stacks: &Stacks<'_>, samples: &[&Sample]) -> BTreeMap<u64, Calls> {
+    calls_up_to(usize::MAX, stacks, samples.iter().filter_map(|sample| Some((sample.goroutine?, sample.user_stack))))
+}
+
+fn by_thread(samples: &[&Sample]) -> impl Iterator<Item = (ThreadId, Option<StackId>)> {
+    samples.iter().map(|sample| (sample.thread, sample.user_stack))
 }
 
 /// The innermost call of the program's functions in each sample: threads that came to the same work in different ways
 /// have it in common.
 pub fn innermost_calls(stacks: &Stacks<'_>, samples: &[&Sample]) -> BTreeMap<ThreadId, Calls> {
-    calls_up_to(2, stacks, samples)
+    calls_up_to(2, stacks, by_thread(samples))
 }
 
 /// The calls between the innermost `functions` of each sample.
-fn calls_up_to(functions: usize, stacks: &Stacks<'_>, samples: &[&Sample]) -> BTreeMap<ThreadId, Calls> {
-    let mut counts: HashMap<(ThreadId, Option<StackId>), u64> = HashMap::new();
-    for sample in samples {
-        *counts.entry((sample.thread, sample.user_stack)).or_default() += 1;
+fn calls_up_to<K: Copy + Ord + Hash>(
+    functions: usize,
+    stacks: &Stacks<'_>,
+    seen: impl Iterator<Item = (K, Option<StackId>)>,
+) -> BTreeMap<K, Calls> {
+    let mut counts: HashMap<(K, Option<StackId>), u64> = HashMap::new();
+    for seen in seen {
+        *counts.entry(seen).or_default() += 1;
     }
     // Sorted, so that sums of fractions are the same each time.
     let mut counts: Vec<_> = counts.into_iter().collect();
     counts.sort_unstable();
     let mut numbers: HashMap<FunctionKey<'_>, usize> = HashMap::new();
     let mut known: HashMap<StackId, BTreeSet<(Option<usize>, usize)>> = HashMap::new();
-    let mut found: BTreeMap<ThreadId, Calls> = BTreeMap::new();
-    for ((thread, stack), seen) in counts {
-        let calls = found.entry(thread).or_default();
+    let mut found: BTreeMap<K, Calls> = BTreeMap::new();
+    for ((who, stack), seen) in counts {
+        let calls = found.entry(who).or_default();
         let Some(stack) = stack else { continue };
         let edges = known.entry(stack).or_insert_with(|| edges(functions, stacks, stack, &mut numbers));
         let each = seen as f64 / edges.len().max(1) as f64;

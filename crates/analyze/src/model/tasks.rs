@@ -24,6 +24,8 @@ pub fn start<'t>(stacks: &Stacks<'t>, stack: Option<StackId>) -> Option<TaskStar
 /// A task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Task<'t> {
+    /// Its number in samples; a later task may have it too.
+    pub number: u64,
     /// What it starts with.
     pub start: TaskStart<'t>,
     /// Time of its first sample, nanoseconds.
@@ -65,7 +67,13 @@ impl<'t> Tasks<'t> {
             let start = *starts.entry(sample.user_stack).or_insert_with(|| start(stacks, sample.user_stack));
             let Some(start) = start.filter(|(_, name)| !name.is_some_and(is_first_task)) else { continue };
             let time = sample.time_ns;
-            let task = tasks.entry((goroutine, start)).or_insert(Task { start, first: time, last: time, samples: 0 });
+            let task = tasks.entry((goroutine, start)).or_insert(Task {
+                number: goroutine,
+                start,
+                first: time,
+                last: time,
+                samples: 0,
+            });
             (task.first, task.last) = (task.first.min(time), task.last.max(time));
             task.samples += 1;
         }
@@ -130,7 +138,7 @@ mod tests {
     const LOG: TaskStart<'static> = ("app", Some("main.log"));
 
     fn few(tasks: &[(TaskStart<'static>, u64, u64)], processors: u32) -> Vec<(u64, u64)> {
-        let task = |&(start, first, last)| Task { start, first, last, samples: 1 };
+        let task = |&(start, first, last)| Task { number: 0, start, first, last, samples: 1 };
         Tasks(tasks.iter().map(task).collect()).fewer_than(processors)
     }
 
@@ -147,7 +155,7 @@ mod tests {
 
     #[test]
     fn one_is_left_when_it_lives_for_most_of_that_time() {
-        let task = |first, last| Task { start: PRICE, first, last, samples: 1 };
+        let task = |first, last| Task { number: 0, start: PRICE, first, last, samples: 1 };
         assert!(task(0, 100).is_left_in(&[(20, 100)]));
         assert!(task(50, 100).is_left_in(&[(20, 30), (60, 100)]));
         assert!(!task(0, 40).is_left_in(&[(20, 100)]));

@@ -5,11 +5,14 @@
 use super::busy::MOST;
 use crate::account::lines::Why;
 use crate::model::Traced;
+use crate::model::similar_threads;
+use crate::model::stacks::Stacks;
 use crate::model::task_sleeps::SleepReason;
 use crate::model::tasks::{Task, TaskStart};
 use crate::runtimes::Primitive;
 use crate::statistics::MIN_SHARE;
 use recording::{QuickMap, WaitId};
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 /// The task runs for at least this share of the measured time.
@@ -42,13 +45,18 @@ pub struct LargestTask<'t> {
 }
 
 /// The task with the largest share, if one has most of the work of its kind and the others wait for more.
-pub fn largest_task<'t>(traced: &Traced<'t>) -> Option<LargestTask<'t>> {
+pub fn largest_task<'t>(traced: &Traced<'t>, stacks: &Stacks<'_>) -> Option<LargestTask<'t>> {
     let length = traced.length_ns() as f64;
     if traced.loaded() || length <= 0.0 || !waits_for_others(traced) {
         return None;
     }
-    let ran: f64 = traced.threads.values().map(|t| t.running_ns as f64).sum();
-    let share = |task: &Task<'_>| task.samples as f64 / traced.samples.len().max(1) as f64 * ran / length;
+    let share = |task: &Task<'_>| task.samples as f64 * traced.trace.sample_period_ns as f64 / length;
+    let calls = OnceCell::new();
+    let alike = |a: &Task<'_>, b: &Task<'_>| {
+        let calls = calls.get_or_init(|| similar_threads::task_calls(stacks, &traced.samples));
+        let both = calls.get(&a.number).zip(calls.get(&b.number));
+        both.is_some_and(|(a, b)| similar_threads::overlap(a, b) > MOST)
+    };
     let mut kinds: BTreeMap<TaskStart<'_>, Vec<Task<'t>>> = BTreeMap::new();
     for task in traced.tasks.all() {
         kinds.entry(task.start).or_default().push(*task);
@@ -61,7 +69,14 @@ pub fn largest_task<'t>(traced: &Traced<'t>) -> Option<LargestTask<'t>> {
         let next = rest.iter().filter(lives).map(share).reduce(f64::max)?;
         let runs = share(largest);
         let told = runs >= RUNS && next <= NEXT * runs && next > MIN_SHARE * runs;
-        told.then_some(LargestTask { start, tasks: rest.iter().filter(lives).count() + 1, runs, next })
+        // One function may start tasks that do different things, such as the stages of a pipeline.
+        let same = || rest.iter().filter(lives).all(|task| alike(task, largest));
+        (told && same()).then(|| LargestTask {
+            start,
+            tasks: rest.iter().filter(lives).count() + 1,
+            runs: runs.min(1.0),
+            next,
+        })
     });
     found.next()
 }
@@ -91,8 +106,8 @@ fn is_brought(reason: SleepReason) -> bool {
 }
 
 /// The waits of threads that find no task because one task has most of the work.
-pub(super) fn without_share(traced: &Traced<'_>, why: &QuickMap<WaitId, Why>) -> Vec<WaitId> {
-    if largest_task(traced).is_none() {
+pub(super) fn without_share(traced: &Traced<'_>, stacks: &Stacks<'_>, why: &QuickMap<WaitId, Why>) -> Vec<WaitId> {
+    if largest_task(traced, stacks).is_none() {
         return Vec::new();
     }
     let brought = |wait: &WaitId| traced.task_sleeps.reason(*wait).is_some_and(is_brought);

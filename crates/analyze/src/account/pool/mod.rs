@@ -125,7 +125,7 @@ pub(super) fn out_of_work(traced: &Traced<'_>, stacks: &Stacks<'_>, why: &QuickM
     let long = |s: &Slice| whole(s) && s.spent_ns >= traced.trace.sample_period_ns;
     let mut found = beside_largest(traced, &pools, why);
     found.extend(caller::without_share(traced, stacks, why));
-    found.extend(largest_task::without_share(traced, why));
+    found.extend(largest_task::without_share(traced, stacks, why));
     for (pool, waits) in candidates {
         let running = |state: State| state == State::Running;
         let busy = Busy::from_slices(traced.slices.iter().filter(|s| pool.contains(&s.thread)), running);

@@ -56,7 +56,7 @@ pub(super) fn explain<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, lost: 
         let name = format!("CPU time of the thread that was busy then ({})", last.name);
         rows.push(evidence(name, last.running_ns as f64 * 1e-9, Unit::Seconds, "threads"));
     }
-    if let Some(task) = largest_task(traced) {
+    if let Some(task) = largest_task(traced, &facts.model.stacks) {
         return unequal_tasks(facts, &task, &seen, rows, found(ledger, meta, lost));
     }
     if are_short(traced, blocked * 1e9, count)

@@ -17,6 +17,11 @@ const UNLOCK: &str =
 /// A second in which goroutine 1 runs for `first` microseconds of each ten milliseconds and goroutine 2 for `second`; their
 /// threads sleep for the rest, because a goroutine waits at `waits`, until `wakes`.
 fn shares(first: u64, second: u64, waits: &str, wakes: &str) -> Answer {
+    shares_of([first, second], [RATE, RATE], waits, wakes)
+}
+
+/// The same, with what each of them runs.
+fn shares_of([first, second]: [u64; 2], code: [&str; 2], waits: &str, wakes: &str) -> Answer {
     let sleep = format!(
         "runtime.futex@app < runtime.notesleep@app < runtime.stopm@app < runtime.findRunnable@app < \
          runtime.schedule@app < runtime.park_m@app < runtime.mcall@app < runtime.gopark@app < {waits} < \
@@ -33,7 +38,7 @@ fn shares(first: u64, second: u64, waits: &str, wakes: &str) -> Answer {
             let mut thread = run.thread(name);
             thread.goroutine_is(Some(0xc000 + i as u64));
             for _ in 0..100 {
-                thread = thread.runs(us(runs), RATE);
+                thread = thread.runs(us(runs), code[i]);
                 if runs < 10_000 {
                     thread = thread.locks(0x100 + i as u64, us(10_000 - runs), &sleep, other).woken_at(&wake);
                 }
@@ -70,6 +75,18 @@ mod near_miss {
         let answer = shares(6_000, 6_000, RECEIVE, SEND);
         assert!(found(&answer, CauseId::IMBALANCE).is_none(), "{:#?}", answer.verdict);
         assert!(!answer.verdict.clear.contains(&CauseId::CONDITION_WAIT), "{:#?}", answer.verdict);
+    }
+
+    /// One function starts both, as where a loop starts the stages of a pipeline.
+    #[test]
+    fn goroutines_that_do_different_things_have_no_largest_share() {
+        let stages = [
+            "main.sort@app a.go:70 < main.merge@app a.go:71 < main.worker@app a.go:31 < runtime.goexit@app",
+            "main.parse@app a.go:80 < main.read@app a.go:81 < main.worker@app a.go:31 < runtime.goexit@app",
+        ];
+        let answer = shares_of([10_000, 2_000], stages, RECEIVE, SEND);
+        assert!(found(&answer, CauseId::IMBALANCE).is_none(), "{:#?}", answer.verdict);
+        assert!(found(&answer, CauseId::CONDITION_WAIT).is_some(), "{:#?}", answer.verdict);
     }
 
     /// The busy one may be what the others wait for.
