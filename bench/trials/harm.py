@@ -72,8 +72,9 @@ def surroundings():
 
 
 def left(before, after):
-    """What is different."""
-    found = [f"new: {path}" for what in ("pinned", "groups") for path in sorted(after[what] - before[what])]
+    """What is different. A new control group with processes is another program's: those of the trial have ended."""
+    found = [f"new: {path}" for path in sorted(after["pinned"] - before["pinned"])]
+    found += [f"new: {path}" for path in sorted(after["groups"] - before["groups"]) if not read(f"{path}/cgroup.procs").strip()]
     found += [f"kernel.{name}: {was.strip()} is now {after['settings'][name].strip()}" for name, was in before["settings"].items() if was != after["settings"][name]]
     return found + ["/etc/ld.so.preload has changed"] * (before["preloaded"] != after["preloaded"])
 
