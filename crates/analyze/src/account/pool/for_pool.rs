@@ -12,8 +12,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 /// Between a thread and the pool that it waits for are at most this many other threads.
 ///
 /// Decides: whether a thread that would give out tasks waits for the pool.
-/// From: `multiprocessing.Pool` of CPython 3.8 to 3.13: the thread that gives out tasks waits for the main thread, and that one
-/// for the thread that collects the results.
+/// From: seen in a recording of CPython 3.11: the thread of `ProcessPoolExecutor` that feeds the queue waits for the one
+/// that manages the workers, and that one for the workers. One more is chosen, for a giver that waits for the main thread.
 /// Shown by: `a_giver_waits_for_the_pool_through_the_threads_that_collect_its_results`.
 /// Wrong if: a library has one more: its idle workers are told as waiting for a stage.
 const BETWEEN: usize = 2;
