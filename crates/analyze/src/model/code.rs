@@ -43,6 +43,20 @@ pub struct ProgramFile {
     pub has_lines: bool,
 }
 
+impl ProgramFile {
+    /// True where the program has line tables and a shared library of it has none (`lines`: whether it has).
+    ///
+    /// Decides: whether a library outside the system's folders is somebody else's: its functions are then called by the
+    /// program's own code, and are not that code.
+    /// From: reasoned, not measured: who builds a program with line tables builds libraries of their own with them, too,
+    /// while libraries are published without. A private copy of RE2 showed the need.
+    /// Shown by: `a_library_without_lines_is_not_of_a_program_that_has_them`.
+    /// Wrong if: a program's own library is built without lines: its locks are told at the program's line that calls it.
+    fn alone_has_lines(self, lines: bool) -> bool {
+        self.has_lines && !lines
+    }
+}
+
 /// One function in a stack, with what is known about it.
 #[derive(Debug, Clone, Copy)]
 pub struct Code<'t> {
@@ -92,8 +106,7 @@ impl<'t> Code<'t> {
             ModuleKind::Anonymous if name.is_none() || stub => Owner::System,
             ModuleKind::Library if SYSTEM_FOLDERS.iter().any(|f| path.starts_with(f)) => Owner::Library,
             ModuleKind::Library if runtimes::is_runtime_source(path) => Owner::Library,
-            // Who builds a program with line tables builds the libraries of their own with them, too.
-            ModuleKind::Library if program.has_lines && !lines && frame.file.is_none() => Owner::Library,
+            ModuleKind::Library if frame.file.is_none() && program.alone_has_lines(lines) => Owner::Library,
             _ if runtime => Owner::Library,
             // In a static binary with line tables, functions with a name but no lines are the C library's.
             ModuleKind::Program if inside && function.as_ref().is_some_and(carried) => Owner::Library,

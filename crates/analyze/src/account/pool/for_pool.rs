@@ -60,8 +60,14 @@ pub(super) fn for_pool(
             through.filter_map(|(thread, waits)| Some((*thread, behind(traced, waits, &known)?))).collect();
         known.extend(found.into_iter().map(|(thread, (waits, via))| (thread, (waits, Some(via)))));
     }
+    let way = |giver: ThreadId| {
+        let next = |thread: &ThreadId| known.get(thread).and_then(|(_, via)| *via);
+        std::iter::successors(Some(giver), next).take(BETWEEN + 1)
+    };
+    let givers: Vec<ThreadId> = givers.iter().copied().filter(|giver| known.contains_key(giver)).collect();
+    let on_the_way: BTreeSet<ThreadId> = givers.iter().flat_map(|giver| way(*giver)).collect();
     let mut slices: HashMap<ThreadId, Vec<Slice>> = HashMap::new();
-    for slice in traced.slices.iter() {
+    for slice in traced.slices.iter().filter(|slice| on_the_way.contains(&slice.thread)) {
         let waits = known.get(&slice.thread).map(|(waits, _)| waits);
         if slice.wait.is_some_and(|wait| waits.is_some_and(|waits| waits.contains(&wait))) {
             slices.entry(slice.thread).or_default().push(slice);
@@ -71,11 +77,8 @@ pub(super) fn for_pool(
         let slices = slices.get(thread).into_iter().flatten().copied();
         Busy::from_slices(slices, |state| state == State::Blocked)
     };
-    let way = |giver: ThreadId| {
-        let next = |thread: &ThreadId| known.get(thread).and_then(|(_, via)| *via);
-        std::iter::successors(Some(giver), next).take(BETWEEN + 1).map(|thread| step(&thread)).collect()
-    };
-    givers.iter().filter(|giver| known.contains_key(giver)).map(|g| (*g, WaitForPool { steps: way(*g) })).collect()
+    let waits = |giver: ThreadId| WaitForPool { steps: way(giver).map(|thread| step(&thread)).collect() };
+    givers.into_iter().map(|giver| (giver, waits(giver))).collect()
 }
 
 /// The waits of a thread that threads known to wait for the pool ended, and the one of these that ended most: if that is

@@ -26,7 +26,8 @@ const RUNS: f64 = 0.55;
 /// The next task of its kind runs for at most this part of its time.
 ///
 /// Decides: whether one of the tasks has more to do than the others.
-/// From: the same as two shares of work of 2 to 1, the smallest that other rules for unequal shares tell.
+/// From: chosen: shares of 2 to 1. `NEXT_SHARE`, the bound for threads, is less strict: their times are exact, while those
+/// of tasks are only sampled.
 /// Shown by: `goroutines_with_equal_shares_that_wait_have_no_largest_one`.
 /// Wrong if: two of many tasks have all the work: the answer says that threads wait for each other.
 const NEXT: f64 = 0.5;
@@ -68,6 +69,7 @@ pub fn largest_task<'t>(traced: &Traced<'t>, stacks: &Stacks<'_>) -> Option<Larg
         let lives = |task: &&Task<'_>| beside(task, largest) > MOST;
         let next = rest.iter().filter(lives).map(share).reduce(f64::max)?;
         let runs = share(largest);
+        // Tasks that hardly run may do something else: samples do not tell.
         let told = runs >= RUNS && next <= NEXT * runs && next > MIN_SHARE * runs;
         // One function may start tasks that do different things, such as the stages of a pipeline.
         let same = || rest.iter().filter(lives).all(|task| alike(task, largest));
