@@ -66,6 +66,27 @@ fn a_setting_that_helps_is_shown_with_the_lines_that_keep_it() {
     assert_eq!(page.status.code(), Some(2), "{}", text(&page.stderr));
 }
 
+/// As a full disk leaves it: the index names the trial, and its runs are not there.
+#[test]
+fn a_trial_without_its_runs_does_not_hide_the_others() {
+    let folder = tempfile::tempdir().unwrap();
+    script(folder.path(), "[ \"$GLIBC_TUNABLES\" ] && speed=1500");
+    let made = knee(folder.path(), &[USUAL, &["--trial", "huge-pages", "--trial", "nothing", "--", "./job"]].concat());
+    assert!(made.status.success(), "{}", text(&made.stderr));
+    for gone in ["out/nothing/output", "out/nothing"] {
+        fs::remove_dir_all(folder.path().join(gone)).unwrap();
+        let again = knee(folder.path(), &["report", "out", "--format", "json"]);
+        assert!(again.status.success(), "{}", text(&again.stderr));
+        let answer = json(&again);
+        let before = json(&made);
+        let [now, before] = [&answer, &before].map(|answer| &trial(answer, "huge-pages")["change"]);
+        assert_eq!((&now["speed"], &now["judgement"]), (&before["speed"], &"better".into()), "{now:#}");
+        let left = answer["left_out"].as_array().unwrap().iter().find(|left| left["id"] == "nothing").unwrap();
+        assert!(left["why"].as_str().unwrap().starts_with("its runs cannot be read: "), "{answer:#}");
+        assert!(answer["trials"].as_array().unwrap().iter().all(|row| row["id"] != "nothing"));
+    }
+}
+
 #[test]
 fn the_same_program_is_neither_faster_nor_slower() {
     let folder = tempfile::tempdir().unwrap();

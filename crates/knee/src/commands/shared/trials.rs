@@ -77,33 +77,22 @@ pub(in crate::commands) fn experiment_of(folder: &Path) -> anyhow::Result<Experi
         .ok_or_else(|| damaged("its first case is not the unchanged program"))?;
     let at = |recording: &str| folder.join(recording);
     let unchanged = timed(&at(&first.recording))?;
-    let mut cases = Vec::new();
+    let (mut cases, mut unread) = (Vec::new(), Vec::new());
     for entry in others {
         // A name may have a number behind it.
         let id = entry.variant.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches('-');
         let Some(trial) = find(&entry.variant).or_else(|| find(id)) else {
             return Err(damaged(&format!("this version of knee knows no trial {}", entry.variant)).into());
         };
-        let place = at(&entry.recording);
-        let printed = |folder: &Path| folder.join(answer::OUTPUT);
-        let unread = || format!("failed to read what {} printed", entry.variant);
-        let same = same(about.same_output, &printed(&at(&first.recording)), &printed(&place)).with_context(unread)?;
-        let broken = about.failed.iter().find(|failed| failed.trial == entry.variant);
-        let failed = match broken {
-            Some(broken) => Some(format!("the program failed: {}", broken.why)),
-            None if not_loaded(&printed(&place)).with_context(unread)? => {
-                Some("the loader could not load the library before the program's own".to_owned())
-            }
-            None => (same == Same::No).then(|| "the program printed something else".to_owned()),
-        };
-        cases.push(Tested {
-            trial,
-            name: entry.variant.clone(),
-            aim: about.subject.as_ref().map_or(Aim::Misses, |subject| aim(trial, subject)),
-            tables: timed(&place)?,
-            same,
-            failed,
-        });
+        // A full disk can end an experiment between the entry and its runs: the other trials still count.
+        match tested(&about, trial, entry, (&at(&first.recording), &at(&entry.recording))) {
+            Ok(case) => cases.push(case),
+            Err(error) => unread.push(NotMade {
+                id: entry.variant.clone(),
+                title: trial.title.to_owned(),
+                why: format!("its runs cannot be read: {error:#}"),
+            }),
+        }
     }
     let threads = unchanged.meta.thread_counts.first().copied().unwrap_or(1);
     let runs: Vec<TrialRuns<'_>> = cases
@@ -145,11 +134,40 @@ pub(in crate::commands) fn experiment_of(folder: &Path) -> anyhow::Result<Experi
         shows: findings.shows,
         summary: String::new(),
         trials: rows.collect(),
-        left_out: left_out.collect(),
+        left_out: left_out.chain(unread).collect(),
         warnings: warnings(&unchanged, &cases),
     };
     experiment.summarise(findings.preload_changes);
     Ok(experiment)
+}
+
+/// The runs of one trial. The folders: of the unchanged program's recording, and of the trial's.
+fn tested(
+    about: &index::Experiment,
+    trial: &'static Trial,
+    entry: &index::Entry,
+    (unchanged, place): (&Path, &Path),
+) -> anyhow::Result<Tested> {
+    let printed = |folder: &Path| folder.join(answer::OUTPUT);
+    let unread = || format!("failed to read what {} printed", entry.variant);
+    let tables = timed(place)?;
+    let same = same(about.same_output, &printed(unchanged), &printed(place)).with_context(unread)?;
+    let broken = about.failed.iter().find(|failed| failed.trial == entry.variant);
+    let failed = match broken {
+        Some(broken) => Some(format!("the program failed: {}", broken.why)),
+        None if not_loaded(&printed(place)).with_context(unread)? => {
+            Some("the loader could not load the library before the program's own".to_owned())
+        }
+        None => (same == Same::No).then(|| "the program printed something else".to_owned()),
+    };
+    Ok(Tested {
+        trial,
+        name: entry.variant.clone(),
+        aim: about.subject.as_ref().map_or(Aim::Misses, |subject| aim(trial, subject)),
+        tables,
+        same,
+        failed,
+    })
 }
 
 /// What it shows when the program gets faster with the trial, or does not. A program that stays as slow disproves the
