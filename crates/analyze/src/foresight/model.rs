@@ -7,6 +7,9 @@
 //!
 //! How long a lock is held at one thread does not predict what it costs at two: handing it from one processor to
 //! another costs more than that. The model uses what was lost, and never the length of holds.
+//!
+//! A program that runs more threads than it was asked for has idle processors at the baseline that no thread asked for: there
+//! the unit needs the processor time that it took, and not the capacity.
 
 use crate::account::Ledger;
 use crate::answer::{Foreseen, Interval, Spread};
@@ -49,6 +52,8 @@ pub(super) struct Count {
     base_processors: f64,
     /// Processor time at the baseline over its wall time.
     base_busy: f64,
+    /// True where the baseline's capacity counts processors that its threads were not asked to fill.
+    base_uses_more: bool,
     /// What the work takes, over the wall time of the baseline.
     useful: f64,
     /// The share of the loss that is the program's own.
@@ -95,6 +100,7 @@ impl Count {
             base_time,
             base_processors: f64::from(base.traced.processors()),
             base_busy: alone.processors_used,
+            base_uses_more: base.traced.uses_more(),
             useful: ledger.account.useful / base_time.median,
             own: if ledger.loss > 0.0 { (ledger.own_loss() / ledger.loss).clamp(0.0, 1.0) } else { 0.0 },
         })
@@ -128,8 +134,10 @@ impl Count {
         let loss = (capacity - self.useful * base).max(0.0) * self.own;
         let code = |share: f64| share * self.base_busy * base;
         let left = capacity - taken.part * (lost.clamp(0.0, 1.0) * loss + code(taken.beyond_loss));
-        let least = base * self.base_processors * (1.0 - taken.part * taken.at_base.min(1.0));
-        let least = least - taken.part * code(taken.code);
+        let needed = self.base_processors * (1.0 - taken.part * taken.at_base.min(1.0));
+        // Threads beside the one that was asked for leave their processors idle: what nobody runs is not needed.
+        let needed = if self.base_uses_more { needed.min(self.base_busy) } else { needed };
+        let least = base * needed - taken.part * code(taken.code);
         let needed = left.max(least).max(f64::MIN_POSITIVE);
         (capacity / needed).max(1.0)
     }

@@ -139,6 +139,39 @@ fn a_stage_that_holds_up_the_smallest_count_too_can_be_divided() {
     assert!(removed.at_most && at(removed, 2) > 1.7 && at(removed, 2) <= 2.0, "{removed:#?}");
 }
 
+/// One thread feeds the workers, so that both processors have work with one worker already, for two thirds of the time.
+/// With two workers a lock takes the rest of it.
+#[test]
+fn processors_that_idle_at_the_smallest_count_are_not_needed() {
+    const FEEDS: &str = "read@app app.c:5 < main@app app.c:90";
+    const WORKS: &str = "scan@app app.c:7 < work@app app.c:9";
+    const IDLES: &str = "?@libc.so.6 < pthread_cond_wait@libc.so.6 < pop@app app.c:40 < work@app app.c:9";
+    const LOCKS: &str = "?@libc.so.6 < pthread_mutex_lock@libc.so.6 < put@app app.c:50 < work@app app.c:9";
+    const FULL: &str = "?@libc.so.6 < pthread_cond_wait@libc.so.6 < push@app app.c:30 < main@app app.c:90";
+    let feeds = |run: &mut RunSketch<'_>| {
+        (0..10).fold(run.thread("main"), |t, _| t.runs(ms(65), FEEDS).locks(0x300, ms(35), FULL, "a"));
+    };
+    let answer = answer_for(
+        &Sketch::new(2)
+            .clean_cpu(1, &around(1.0), &around(1.3))
+            .clean_cpu(2, &around(1.0), &around(1.3))
+            .traced(1, |run| {
+                feeds(run);
+                (0..10).fold(run.thread("a"), |t, _| t.locks(0x100, ms(35), IDLES, "main").runs(ms(65), WORKS));
+            })
+            .traced(2, |run| {
+                feeds(run);
+                (0..10).fold(run.thread("a"), |t, _| t.runs(ms(33), WORKS).locks(0x200, ms(67), LOCKS, "b"));
+                (0..10).fold(run.thread("b"), |t, _| t.locks(0x200, ms(67), LOCKS, "a").runs(ms(33), WORKS));
+            })
+            .tables(),
+    );
+    assert_eq!(ids(&answer)[0], CauseId::USER_LOCK, "{:#?}", answer.verdict);
+    let removed = first(&answer);
+    // 1.3 s of work on two processors; now it takes a second.
+    assert!(at(removed, 2) > 1.2 && at(removed, 2) < 1.55, "{removed:#?}");
+}
+
 #[test]
 fn a_program_without_a_cause_gains_nothing() {
     let answer = answer_for(&repaired());

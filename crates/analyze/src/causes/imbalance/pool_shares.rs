@@ -24,6 +24,10 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Wrong if: a different thread has the last task in each round: no thread is named.
 const MOST: f64 = 0.5;
 
+/// How to disprove that the shares are unequal, where one thread or task has most of the work all the time.
+const DISPROVED: &str = "Give out the parts at random instead of by their key (even if the result is then wrong): if the \
+                         time does not fall, the shares are not the cause.";
+
 fn no_task(idle: Idle) -> bool {
     matches!(idle, Idle::Waiting(Activity::Blocked(Why::Task) | Activity::Woken(Why::Task)))
 }
@@ -103,6 +107,7 @@ fn unequal<'t>(
             "where tasks are given to threads by a key, divide the most frequent key further, or by another key"
                 .to_owned(),
         ],
+        disproved_by: DISPROVED.to_owned(),
         ..cause
     }
 }
@@ -136,6 +141,7 @@ fn unequal_tasks<'t>(
             "where parts are given to goroutines by a key, divide the most frequent key further, or by another key"
                 .to_owned(),
         ],
+        disproved_by: DISPROVED.to_owned(),
         ..cause
     }
 }
