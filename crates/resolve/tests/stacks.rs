@@ -155,6 +155,31 @@ fn an_incomplete_stack_has_a_reason() {
 }
 
 #[test]
+fn the_rest_of_a_stack_is_read_while_it_is_the_same() {
+    let directory = tempfile::tempdir().unwrap();
+    let process = Stopped::start(&compile("nested.c", directory.path(), "nested", &[]), &[]);
+    let mut unwinder = process.unwinder(&ModuleCache::new());
+    let thread = process.threads()[1];
+    let registers = process.registers(thread);
+    let whole = process.unwind(&mut unwinder, thread);
+    assert_eq!(whole.1, StackEnd::Complete);
+    let short = StackEnd::Truncated { why: Truncation::OutOfBytes };
+    let mut stack = process.stack(registers.sp, 1024);
+    let mut frames = Vec::new();
+    assert_eq!(unwinder.unwind(&registers, &stack, &mut frames), short);
+
+    unwinder.set_process(process.id());
+    let end = unwinder.unwind(&registers, &stack, &mut frames);
+    assert_eq!((frames.clone(), end), whole);
+    // Less than what is compared: nobody can tell whether the thread has moved on.
+    assert_eq!(unwinder.unwind(&registers, &stack[..1016], &mut frames), short);
+    // The thread has moved on: other bytes are there now. These are not read by the frames below.
+    *stack.last_mut().unwrap() ^= 1;
+    assert_eq!(unwinder.unwind(&registers, &stack, &mut frames), short);
+    assert!(whole.0.starts_with(&frames) && frames.len() < whole.0.len());
+}
+
+#[test]
 fn any_stack_bytes_are_survived() {
     let directory = tempfile::tempdir().unwrap();
     let process = Stopped::start(&compile("nested.c", directory.path(), "nested", &[]), &[]);

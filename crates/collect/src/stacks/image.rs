@@ -212,9 +212,11 @@ impl Image {
         files
     }
 
-    /// Unwinds stack bytes that were copied at `time_ns`; reads the map again first when an address is unknown.
-    pub(super) fn unwind(&mut self, copied: Copied<'_>, time_ns: u64, interner: &mut Interner) -> Unwound {
+    /// Unwinds stack bytes that were copied from process `pid` at `time_ns`; reads the map again first when an address is
+    /// unknown.
+    pub(super) fn unwind(&mut self, pid: u32, copied: Copied<'_>, time_ns: u64, interner: &mut Interner) -> Unwound {
         let Copied { registers, bytes: stack, left, python } = copied;
+        self.unwinder.set_process(pid);
         let mut moved = self.read_ns == 0 && self.refresh();
         let mut end = self.try_unwind(&registers, stack);
         if self.unwinder.unknown_address().is_some_and(|address| self.worth_reading(address)) {
@@ -270,7 +272,7 @@ impl Image {
         time_ns: u64,
         interner: &mut Interner,
     ) -> Unwound {
-        let unwound = self.unwind(copied, time_ns, interner);
+        let unwound = self.unwind(self.pid, copied, time_ns, interner);
         image.addresses.clone_from(&self.addresses);
         unwound
     }
@@ -311,7 +313,7 @@ impl Image {
     pub(super) fn parked(&mut self, interner: &mut Interner, now_ns: u64) -> Option<BTreeMap<ParkedAt, u32>> {
         let mut parked = std::mem::take(&mut self.parked);
         let found = parked.look(|registers, bytes| {
-            let unwound = self.unwind(Copied::new(registers, bytes), now_ns, interner);
+            let unwound = self.unwind(self.pid, Copied::new(registers, bytes), now_ns, interner);
             unwound.stack.filter(|_| !unwound.truncated)
         });
         self.parked = parked;

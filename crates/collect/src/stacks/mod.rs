@@ -130,7 +130,7 @@ impl<'a> Stacks<'a> {
         let unwound = match self.forks.entry((image, pid)) {
             Entry::Occupied(mut fork) => fork.get_mut().unwind_for(entry, stack, time_ns, self.interner),
             Entry::Vacant(place) => {
-                let shared = entry.unwind(stack, time_ns, self.interner);
+                let shared = entry.unwind(pid, stack, time_ns, self.interner);
                 if !entry.lacks(pid) || forks >= MOST_FORKS {
                     shared
                 } else {

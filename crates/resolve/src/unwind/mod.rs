@@ -1,11 +1,12 @@
 //! Registers and stack bytes → code addresses.
 //!
 //! Rooms: `unwinder` one process and its stacks; `arch` the registers of each architecture; `leaving` how a frame is
-//! left where the file does not say so, by the instructions there; `epilogue` the same by the function's end. May import: `address`, `error`, `go`, `jit`, `maps`, `module`.
+//! left where the file does not say so, by the instructions there; `epilogue` the same by the function's end; `rest` the bytes of a stack. May import: `address`, `error`, `go`, `jit`, `maps`, `module`.
 
 mod arch;
 mod epilogue;
 pub(crate) mod leaving;
+mod rest;
 mod unwinder;
 
 pub use unwinder::*;

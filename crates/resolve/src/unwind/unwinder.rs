@@ -11,6 +11,7 @@ use framehop::{ExplicitModuleSectionInfo, FrameAddress, Unwinder as _};
 use super::arch::{Engine, Rules, frame_pointer, interrupted, leave, stack_pointer, start};
 use super::epilogue::{AHEAD, CALL, end_ahead, ends_with_call};
 use super::leaving::{CODE, Leaving, leaving};
+use super::rest::StackBytes;
 use crate::address::{CodeAddress, UserRegisters};
 use crate::error::{ModuleError, ModuleProblem};
 use crate::go::GoFrame;
@@ -96,6 +97,9 @@ pub struct Unwinder {
     after_calls: HashMap<u64, bool>,
     /// The memory of the process, from which instructions that are in no file are read.
     memory: Option<PathBuf>,
+    /// The process whose stacks are unwound, with its memory, if that can be read; and what was read of a stack last.
+    stacks_of: Option<(u32, PathBuf)>,
+    rest: Vec<u8>,
     /// The virtual machine, which knows the frames of its code.
     hotspot: Option<HotSpot>,
     unwound: u32,
@@ -117,6 +121,8 @@ impl Unwinder {
             leavings: HashMap::new(),
             after_calls: HashMap::new(),
             memory: None,
+            stacks_of: None,
+            rest: Vec::new(),
             hotspot: None,
             unwound: 0,
             unknown_address: None,
@@ -210,8 +216,16 @@ impl Unwinder {
         Ok(())
     }
 
+    /// From now on stacks are of this process. Where the bytes of a stack were copied too short, the rest is read from the
+    /// process's memory, if the thread has not moved on meanwhile.
+    pub fn set_process(&mut self, pid: u32) {
+        if self.stacks_of.as_ref().is_none_or(|(known, _)| *known != pid) {
+            self.stacks_of = Some((pid, PathBuf::from(format!("/proc/{pid}/mem"))));
+        }
+    }
+
     /// Unwinds one stack. `stack` has the bytes of the process's memory from `registers.sp` upwards. `frames` is
-    /// cleared and filled with the addresses, innermost first; nothing else may allocate.
+    /// cleared and filled with the addresses, innermost first.
     pub fn unwind(&mut self, registers: &UserRegisters, stack: &[u8], frames: &mut Vec<CodeAddress>) -> StackEnd {
         frames.clear();
         self.unknown_address = None;
@@ -240,13 +254,27 @@ impl Unwinder {
     /// Adds the frames of a stack, beginning with the one at address `at`.
     fn follow(
         &mut self,
-        mut at: CodeAddress,
+        at: CodeAddress,
         registers: &UserRegisters,
         stack: &[u8],
         frames: &mut Vec<CodeAddress>,
     ) -> StackEnd {
+        let (process, mut rest) = (self.stacks_of.take(), std::mem::take(&mut self.rest));
+        let memory = process.as_ref().map(|(_, memory)| memory.as_path());
+        let mut bytes = StackBytes::new(stack, registers.sp, memory, &mut rest);
+        let end = self.follow_bytes(at, registers, &mut bytes, frames);
+        (self.stacks_of, self.rest) = (process, rest);
+        end
+    }
+
+    fn follow_bytes(
+        &mut self,
+        mut at: CodeAddress,
+        registers: &UserRegisters,
+        stack: &mut StackBytes<'_>,
+        frames: &mut Vec<CodeAddress>,
+    ) -> StackEnd {
         frames.push(at);
-        let mut read = |address: u64| word_at(stack, registers.sp, address).ok_or(());
         let mut state = start(registers, self.highest);
         let mut here = self.code_at(at.lookup());
         if here.is_none() {
@@ -258,18 +286,18 @@ impl Unwinder {
             // All interpreted methods have addresses in the interpreter's code; the address of the method distinguishes
             // them.
             if self.hotspot.as_ref().is_some_and(|hotspot| hotspot.interprets(at.lookup()))
-                && let Ok(method) = read(frame_pointer(&state).wrapping_sub(INTERPRETED))
+                && let Ok(method) = stack.word(frame_pointer(&state).wrapping_sub(INTERPRETED))
                 && let Some(frame) = frames.last_mut()
             {
                 // The innermost method has its bytecode in a register.
                 let called = matches!(at, CodeAddress::ReturnAddress(_));
-                let bytecode = called.then(|| read(frame_pointer(&state).wrapping_sub(BYTECODE)).ok()).flatten();
+                let bytecode = called.then(|| stack.word(frame_pointer(&state).wrapping_sub(BYTECODE)).ok()).flatten();
                 *frame = CodeAddress::Interpreted { method, bytecode: bytecode.unwrap_or(0) };
             }
             let step = match leaving {
                 Some(Leaving::Outermost) => return StackEnd::Complete,
                 Some(Leaving::OtherStack) => return truncated(Truncation::OtherStack),
-                Some(Leaving::Signal) => match interrupted(&mut state, &mut read) {
+                Some(Leaving::Signal) => match interrupted(&mut state, &mut |address| stack.word(address)) {
                     Ok(address) => {
                         if frames.len() == DEPTH_LIMIT {
                             return truncated(Truncation::TooDeep);
@@ -281,21 +309,25 @@ impl Unwinder {
                             self.unknown_address = Some(address);
                             return truncated(Truncation::NoModule);
                         }
-                        let end = registers.sp.saturating_add(stack.len() as u64);
-                        if !(registers.sp..end.saturating_add(NEAR)).contains(&stack_pointer(&state)) {
+                        if !(registers.sp..stack.end().saturating_add(NEAR)).contains(&stack_pointer(&state)) {
                             return truncated(Truncation::OtherStack);
                         }
                         continue;
                     }
                     Err(error) => Err(error),
                 },
-                Some(Leaving::Return { skip, frame_pointer }) => leave(&mut state, skip, frame_pointer, &mut read),
+                Some(Leaving::Return { skip, frame_pointer }) => {
+                    leave(&mut state, skip, frame_pointer, &mut |address| stack.word(address))
+                }
                 Some(Leaving::Checked { skip, frame_pointer })
-                    if read(stack_pointer(&state).wrapping_add(skip)).is_ok_and(|word| self.is_after_call(word)) =>
+                    if stack
+                        .word(stack_pointer(&state).wrapping_add(skip))
+                        .is_ok_and(|word| self.is_after_call(word)) =>
                 {
-                    leave(&mut state, skip, frame_pointer, &mut read)
+                    leave(&mut state, skip, frame_pointer, &mut |address| stack.word(address))
                 }
                 Some(Leaving::Checked { .. }) | None => {
+                    let mut read = |address| stack.word(address);
                     self.engine.unwind_frame(frame_address(at), &mut state, &mut self.rules, &mut read)
                 }
             };
@@ -305,8 +337,7 @@ impl Unwinder {
                 Ok(None) => return truncated(Truncation::NoModule),
                 Ok(Some(address)) => address,
                 Err(error) => {
-                    let end = registers.sp.saturating_add(stack.len() as u64);
-                    return self.classify(error, end, has_module, frame_pointer(&state), frames.len());
+                    return self.classify(error, stack.end(), has_module, frame_pointer(&state), frames.len());
                 }
             };
             let (Some(_), Some(index)) =
@@ -535,11 +566,4 @@ fn truncated(why: Truncation) -> StackEnd {
 fn same_code(one: &Mapping, other: &Mapping) -> bool {
     let key = |mapping: &Mapping| (mapping.start, mapping.end, mapping.file_offset, mapping.device, mapping.inode);
     key(one) == key(other) && one.path == other.path
-}
-
-/// The word at `address` in the bytes that were copied from `sp`.
-fn word_at(stack: &[u8], sp: u64, address: u64) -> Option<u64> {
-    let offset = usize::try_from(address.checked_sub(sp)?).ok()?;
-    let word = stack.get(offset..)?.first_chunk::<8>()?;
-    Some(u64::from_le_bytes(*word))
 }

@@ -69,6 +69,10 @@ impl Stopped {
         stat[stat.rfind(')').unwrap() + 2..].chars().next().unwrap()
     }
 
+    pub(crate) fn id(&self) -> u32 {
+        self.0.id()
+    }
+
     pub(crate) fn root(&self) -> PathBuf {
         self.file("root")
     }

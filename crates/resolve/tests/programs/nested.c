@@ -15,7 +15,7 @@ static inline __attribute__((always_inline)) int stop_here(int depth) {
 }
 
 __attribute__((noipa)) static int middle(int depth) {
-    volatile char room[300]; /* a frame of some size */
+    volatile char room[3000]; /* a large frame */
     room[depth] = 1;
     int result = stop_here(depth); /* inlines */
     return result + room[depth];
