@@ -23,7 +23,7 @@ const FIRST: usize = 16 << 10;
 const MOST: usize = 128 << 10;
 
 /// A stack whose bytes are read as words.
-pub(super) struct StackBytes<'a> {
+pub(super) struct WholeStack<'a> {
     copied: &'a [u8],
     /// The address of the first copied byte.
     start: u64,
@@ -40,11 +40,11 @@ enum Reading {
     Refused,
 }
 
-impl<'a> StackBytes<'a> {
+impl<'a> WholeStack<'a> {
     /// `copied`: the bytes from address `start` on. `rest` is overwritten.
-    pub(super) fn new(copied: &'a [u8], start: u64, memory: Option<&'a Path>, rest: &'a mut Vec<u8>) -> StackBytes<'a> {
+    pub(super) fn new(copied: &'a [u8], start: u64, memory: Option<&'a Path>, rest: &'a mut Vec<u8>) -> WholeStack<'a> {
         rest.clear();
-        StackBytes { copied, start, memory, rest, read: Reading::Never }
+        WholeStack { copied, start, memory, rest, read: Reading::Never }
     }
 
     /// The word at an address; an error where it is not known.

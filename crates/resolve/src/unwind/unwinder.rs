@@ -11,7 +11,7 @@ use framehop::{ExplicitModuleSectionInfo, FrameAddress, Unwinder as _};
 use super::arch::{Engine, Rules, frame_pointer, interrupted, leave, stack_pointer, start};
 use super::epilogue::{AHEAD, CALL, end_ahead, ends_with_call};
 use super::leaving::{CODE, Leaving, leaving};
-use super::rest::StackBytes;
+use super::rest::WholeStack;
 use crate::address::{CodeAddress, UserRegisters};
 use crate::error::{ModuleError, ModuleProblem};
 use crate::go::GoFrame;
@@ -261,7 +261,7 @@ impl Unwinder {
     ) -> StackEnd {
         let (process, mut rest) = (self.stacks_of.take(), std::mem::take(&mut self.rest));
         let memory = process.as_ref().map(|(_, memory)| memory.as_path());
-        let mut bytes = StackBytes::new(stack, registers.sp, memory, &mut rest);
+        let mut bytes = WholeStack::new(stack, registers.sp, memory, &mut rest);
         let end = self.follow_bytes(at, registers, &mut bytes, frames);
         (self.stacks_of, self.rest) = (process, rest);
         end
@@ -271,7 +271,7 @@ impl Unwinder {
         &mut self,
         mut at: CodeAddress,
         registers: &UserRegisters,
-        stack: &mut StackBytes<'_>,
+        stack: &mut WholeStack<'_>,
         frames: &mut Vec<CodeAddress>,
     ) -> StackEnd {
         frames.push(at);
