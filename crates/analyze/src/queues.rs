@@ -30,10 +30,11 @@ const NEAR: f64 = 0.7;
 
 /// Decides: from which utilisation on a lock or a pool is reported as the limit now. It also is where the upper end of
 /// the interval reaches 100 %.
-/// From: chosen: the rest is less than what handing over takes.
+/// From: chosen: the rest is less than what handing over takes, and the load at which it is the limit would be told as
+/// 1.0 times that of today.
 /// Shown by: `a_lock_that_is_always_held_is_the_limit`.
 /// Wrong if: the load can still grow by a twentieth before threads queue up.
-const FULL: f64 = 0.97;
+const FULL: f64 = 0.95;
 
 /// A lock or a pool that threads waited for.
 struct Waited<'a> {

@@ -108,6 +108,9 @@ fn what_is_near_its_limit_is_told_in_a_sentence() {
     let (text, page) = told(&analysis);
     assert!(text.contains("\nNear its limit The lock \"table_lock\" that update"), "{text}");
     assert!(page.contains("The lock &quot;table_lock&quot; that update (app.c:40) takes is 83"));
+    let same = analysis.answer.queues.iter().find(|queue| queue.summary.is_some()).unwrap().clone();
+    analysis.answer.queues.push(Queue { threads: same.threads - 1, ..same });
+    assert_eq!(told(&analysis).0.matches("Near its limit").count(), 1);
     analysis.answer.queues.iter_mut().for_each(|queue| queue.summary = None);
     let (text, page) = told(&analysis);
     assert!(!text.contains("Near its limit") && !page.contains("it is the limit"), "{text}");

@@ -28,7 +28,11 @@ pub struct SweepFiles<'a> {
 
 pub(super) fn render(answer: &Answer, files: &SweepFiles<'_>, page: &mut Page<'_>) -> io::Result<()> {
     page.blank()?;
-    let near: Vec<&str> = answer.queues.iter().filter_map(|queue| queue.summary.as_deref()).collect();
+    // A lock near its limit at several counts is told once.
+    let near = || answer.queues.iter().filter(|queue| queue.summary.is_some());
+    let most = near().map(|queue| queue.threads).max();
+    let near: Vec<&str> =
+        near().filter(|queue| Some(queue.threads) == most).filter_map(|queue| queue.summary.as_deref()).collect();
     some(&near, MOST_QUEUES, page, |summary, page| {
         page.paragraph("Near its limit ", Tone::Plain, &format!("{}.", crate::text::capital(summary)))
     })?;
