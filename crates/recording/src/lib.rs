@@ -31,9 +31,6 @@ pub use error::Error;
 pub use ids::{FrameId, ModuleId, RunId, SiteId, StackId, ThreadId, WaitId};
 pub use memory::quick::QuickMap;
 pub use memory::slices::Slices;
-pub use meta::Meta;
+pub use meta::{FORMAT, Meta};
 pub use reader::{Recording, Tables};
 pub use writer::Writer;
-
-/// The format that this crate writes. Minor versions add tables and columns; older readers would misread a new major.
-pub const FORMAT: meta::FormatVersion = meta::FormatVersion { major: 1, minor: 12 };

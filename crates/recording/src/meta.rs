@@ -3,6 +3,9 @@
 use crate::words::CapabilityKind;
 use serde::{Deserialize, Serialize};
 
+/// The format that this crate writes. Minor versions add tables and columns; older readers would misread a new major.
+pub const FORMAT: FormatVersion = FormatVersion { major: 1, minor: 12 };
+
 /// Version of the recording's format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FormatVersion {

@@ -1,10 +1,10 @@
 //! Opens a recording.
 
-use crate::FORMAT;
 use crate::column::{Table, read_part};
 use crate::error::Error;
 use crate::memory::row_store::RowStore;
 use crate::memory::slices::Slices;
+use crate::meta::FORMAT;
 use crate::meta::Meta;
 use crate::tables::*;
 use crate::writer::META;

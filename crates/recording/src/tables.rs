@@ -91,7 +91,7 @@ tables! {
         processors: u32,
         /// Time between two CPU samples of one processor.
         sample_period_ns: u64,
-        /// Idle time of those processors between begin and end.
+        /// Idle time of those processors between start and end.
         idle_ns: u64,
         /// Time of other programs on those processors, without that of a load.
         foreign_ns: u64,

@@ -24,7 +24,7 @@ processors that the program could run on, and the threads are its own choice. `p
 with a count of n ran on the first n.
 
 Where `meta.json` has a `load` (since format 1.8), the program is a server: it ran beside a command that asks it for work, and a run is
-from the load's begin to its end. What the server did before and after is in the tables of an observed run, and counts for nothing.
+from the load's start to its end. What the server did before and after is in the tables of an observed run, and counts for nothing.
 
 This page is written from the source, `crates/recording/src/tables.rs`.
 ";
