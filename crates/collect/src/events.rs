@@ -300,7 +300,7 @@ pub(crate) struct CpuSample {
 pub(crate) struct RunSummary {
     pub(crate) begin_ns: u64,
     pub(crate) end_ns: u64,
-    /// Processors that the target may use, and their times between begin and end.
+    /// Processors that the target may use, and their times between start and end.
     pub(crate) processors: u32,
     pub(crate) idle_ns: u64,
     pub(crate) foreign_ns: u64,

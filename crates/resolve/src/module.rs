@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -57,6 +58,20 @@ impl Module {
     /// The linker's fingerprint of the file, when it has one.
     pub fn build_id(&self) -> Option<&BuildId> {
         self.build_id.as_ref()
+    }
+
+    /// The same number for each copy of the file, wherever it lies: from the build id, else from the tables of its
+    /// functions. None where it has neither.
+    pub fn fingerprint(&self) -> Option<u64> {
+        let mut hasher = DefaultHasher::new();
+        if let Some(id) = &self.build_id {
+            id.hash(&mut hasher);
+            return Some(hasher.finish());
+        }
+        let section = |name: &str| self.elf.section_bytes(name).ok().flatten().filter(|bytes| !bytes.is_empty());
+        let functions = section(".eh_frame_hdr")?;
+        (functions, section(".dynsym")).hash(&mut hasher);
+        Some(hasher.finish())
     }
 
     /// The address that the file itself states for its byte at `file_offset`, as disassemblers and `addr2line` show

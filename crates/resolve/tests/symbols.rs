@@ -37,6 +37,27 @@ fn functions(path: &Path) -> Vec<(u64, u64, String)> {
         .collect()
 }
 
+/// Libraries that are unpacked before each run have another path each time.
+#[test]
+fn copies_of_a_file_have_one_fingerprint() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    let libc = stripped_libc(directory.path());
+    let without_id = at("a.so");
+    run("objcopy", &["--remove-section=.note.gnu.build-id", libc.to_str().unwrap(), without_id.to_str().unwrap()]);
+    let cache = ModuleCache::new();
+    let fingerprint = |path: &Path| cache.open(path).unwrap().fingerprint().unwrap();
+    for original in [&libc, &without_id] {
+        let copy = at("unpacked-1234.so");
+        std::fs::copy(original, &copy).unwrap();
+        assert_eq!(fingerprint(original), fingerprint(&copy));
+        std::fs::remove_file(copy).unwrap();
+    }
+    let other = std::env::current_exe().unwrap();
+    assert_ne!(fingerprint(&libc), fingerprint(&other));
+    assert_ne!(fingerprint(&without_id), fingerprint(&other));
+}
+
 fn name_at(symbolizer: &mut Symbolizer, module: &ModuleRef, address: u64) -> Option<String> {
     let offset = module.file_offset(address).unwrap();
     symbolizer.user(module, &[offset]).remove(0).functions.pop().unwrap().function

@@ -59,6 +59,9 @@ struct ModuleEntry {
 pub(crate) struct Interner {
     modules: Vec<ModuleEntry>,
     module_ids: HashMap<CodeFile, ModuleId>,
+    /// Libraries by what they contain. Java's libraries unpack native code into a file with a name of its own for each
+    /// run, and what is not the same code in two runs would count as new.
+    by_contents: HashMap<u64, ModuleId>,
     frames: Vec<FrameKey>,
     frame_ids: HashMap<FrameKey, FrameId>,
     runtimes: Vec<JitModule>,
@@ -81,6 +84,7 @@ impl Interner {
         Interner {
             modules: Vec::new(),
             module_ids: HashMap::new(),
+            by_contents: HashMap::new(),
             frames: Vec::new(),
             frame_ids: HashMap::new(),
             runtimes: Vec::new(),
@@ -200,9 +204,13 @@ impl Interner {
         let module = match self.module_ids.get(&place) {
             Some(module) => *module,
             None => {
-                let module = ModuleId(self.modules.len() as u32);
+                let next = ModuleId(self.modules.len() as u32);
+                let contents = file.filter(|_| kind == ModuleKind::Library).and_then(|file| file.fingerprint());
+                let module = contents.map_or(next, |contents| *self.by_contents.entry(contents).or_insert(next));
                 self.module_ids.insert(place.clone(), module);
-                self.modules.push(ModuleEntry { place, kind, file: file.cloned() });
+                if module == next {
+                    self.modules.push(ModuleEntry { place, kind, file: file.cloned() });
+                }
                 module
             }
         };
