@@ -280,6 +280,15 @@ pub fn undecided(runs: &[Run], processors: u32) -> bool {
     })
 }
 
+/// What the timed runs show so far: the largest count that has any, and its speed-up over the smallest count, by the
+/// medians. None before two counts have runs.
+pub fn so_far(runs: &[Run]) -> Option<(u32, f64)> {
+    let clean = Clean::from_runs(runs, Counted::Threads);
+    let (base, most) = (clean.base()?, clean.counts().last()?);
+    let speed = |threads| median_of(&clean.speed(threads)).filter(|speed| *speed > 0.0);
+    (most > base).then_some((most, speed(most)? / speed(base)?))
+}
+
 /// Usable throughputs: what programs print lies far inside, and products stay finite.
 const SANE_THROUGHPUT: std::ops::RangeInclusive<f64> = 1e-30..=1e30;
 
@@ -321,6 +330,15 @@ mod tests {
         assert_eq!(Clean::new(&part).notes, [RunNote::SomeThroughputs]);
         let whole = sketch().throughput(2, &[19.0]).tables();
         assert_eq!(Clean::new(&whole).points()[1].speedup, 1.9);
+    }
+
+    #[test]
+    fn the_first_runs_show_a_speed_up() {
+        let runs = Sketch::new(4).clean(1, &[1.0]).clean(2, &[0.5]).clean(4, &[0.4, 0.8, 0.5]).tables().runs;
+        assert_eq!(so_far(&runs), Some((4, 2.0)));
+        let printed = Sketch::new(4).clean(1, &[1.0]).clean(2, &[1.0]).throughput(1, &[10.0]).throughput(2, &[5.0]);
+        assert_eq!(so_far(&printed.tables().runs), Some((2, 0.5)), "by what the program prints");
+        assert_eq!(so_far(&Sketch::new(4).clean(2, &[1.0]).tables().runs), None, "one count has no curve");
     }
 
     #[test]

@@ -95,6 +95,8 @@ pub enum Shape {
     Between,
     /// Fewer threads than processors, and none of them has ended.
     TooFew,
+    /// The same, and workers were there that got no work.
+    NoShare,
     /// Some worker threads had ended, others had not.
     Finished,
     /// The program never had a second thread.
@@ -103,8 +105,8 @@ pub enum Shape {
 
 impl Shape {
     /// All of them.
-    pub const ALL: [Shape; 6] =
-        [Shape::StartUp, Shape::Tail, Shape::Between, Shape::TooFew, Shape::Finished, Shape::OneThread];
+    pub const ALL: [Shape; 7] =
+        [Shape::StartUp, Shape::Tail, Shape::Between, Shape::TooFew, Shape::NoShare, Shape::Finished, Shape::OneThread];
 }
 
 /// What the allocator was doing.

@@ -142,7 +142,7 @@ impl Activity {
 pub struct Piece {
     /// Begin, nanoseconds, inside the measured part.
     pub start: u64,
-    /// End, nanoseconds, after the begin.
+    /// End, nanoseconds, after the start.
     pub end: u64,
     /// Fraction of the thread, [`ONE`] for all of it.
     pub weight: i64,

@@ -93,7 +93,7 @@ pub struct Queue {
     pub hold_interval: Interval,
     /// Variance of the holds over their mean squared: 0 where all are equal, 1 where they are exponential.
     pub hold_variation: f64,
-    /// Holds seen from begin to end, which that is from.
+    /// Holds seen from start to end, which that is from.
     pub holds: usize,
     /// Threads that waited for it.
     pub waiters: usize,

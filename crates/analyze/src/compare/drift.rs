@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 /// Wrong if: the machine changed for a while in the middle and came back: no drift is seen.
 const END: f64 = 0.4;
 
-/// How much a steady drift, as large as that from a recording's begin to its end, changes times from the middle of one
+/// How much a steady drift, as large as that from a recording's start to its end, changes times from the middle of one
 /// recording to the middle of the next: a difference of logarithms, 0 or more. 0 with fewer than two blocks.
 pub(super) fn moved(clean: &Clean<'_>) -> f64 {
     let mut blocks: BTreeMap<u32, Vec<f64>> = BTreeMap::new();

@@ -134,6 +134,7 @@ impl<'t> Model<'t> {
                     gatherings: BTreeSet::new(),
                     fixed_threads: HashSet::new(),
                     services: HashMap::new(),
+                    without_share: BTreeSet::new(),
                     collecting: 0.0,
                     syscalls: Vec::new(),
                     call_sites: Vec::new(),
@@ -208,6 +209,7 @@ impl<'t> Model<'t> {
         for run in &mut traced {
             run.services = services(run, &stacks);
             run.collecting = collecting(run, &stacks);
+            run.without_share = run::without_share(run, &stacks);
         }
         let marked = traced.iter().any(|t| (by_marks || t.loaded()) && measured(tables, t.trace).is_some());
         let part = match (marked, by_marks && !alone) {

@@ -164,7 +164,7 @@ struct Asleep {
     waits_outside: bool,
 }
 
-/// When any thread of a run was running, for runs whose tasks were looked at: begin and end of each stretch, in order.
+/// When any thread of a run was running, for runs whose tasks were looked at: start and end of each stretch, in order.
 fn running(tables: &Tables) -> HashMap<RunId, Vec<(u64, u64)>> {
     let looked: HashSet<RunId> = tables.parked_tasks.iter().map(|row| row.run).collect();
     let mut all: HashMap<RunId, Vec<(u64, u64)>> = HashMap::new();

@@ -93,7 +93,7 @@ impl<'t> Tasks<'t> {
     }
 
     /// Times at which fewer tasks than processors were left to run, and each of them had run beside another task of its
-    /// function that has ended: begin and end, in order.
+    /// function that has ended: start and end, in order.
     pub fn fewer_than(&self, processors: u32) -> Vec<(u64, u64)> {
         let ends = self.0.iter().enumerate().map(|(at, task)| (task.last, false, at));
         let begins = self.0.iter().enumerate().map(|(at, task)| (task.first, true, at));

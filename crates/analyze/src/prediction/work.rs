@@ -135,7 +135,7 @@ impl WorkSeen {
     }
 }
 
-/// What a slice changes at its begin (1) and its end (−1).
+/// What a slice changes at its start (1) and its end (−1).
 fn change(slice: &Slice, reasons: &QuickMap<WaitId, Why>) -> Option<impl Fn(f64) -> WorkChange> {
     let weight = slice.spent_ns as f64 / (slice.end_ns - slice.start_ns) as f64;
     let weight = weight.min(1.0);

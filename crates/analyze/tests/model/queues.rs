@@ -136,7 +136,7 @@ fn a_lock_that_is_always_held_is_the_limit() {
     assert!(queue.summary.unwrap().ends_with("is held all the time: it is the limit"));
 }
 
-/// Of two threads neither holds it while a third one waits: no hold is seen from begin to end.
+/// Of two threads neither holds it while a third one waits: no hold is seen from start to end.
 #[test]
 fn what_was_seen_too_little_of_is_no_queue() {
     assert_eq!(answer_for(&alone(2, 2.0, 4000).0).queues, []);

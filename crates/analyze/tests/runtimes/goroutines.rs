@@ -269,7 +269,7 @@ fn goroutines_that_were_seen_to_wait_for_nothing_else_have_ended() {
 const REPORT: &str = "main.report@app a.go:9 < main.main@app a.go:60 < runtime.main@app < runtime.goexit@app";
 
 /// Goroutine 1 moves between two threads as long as it runs; the reasons of the sleeps in between are unknown. `other`
-/// runs for 10 ms at the begin in goroutine 2, and for 10 ms again after the round `again`.
+/// runs for 10 ms at the start in goroutine 2, and for 10 ms again after the round `again`.
 fn wanders(goroutines: [Option<u64>; 2], other: &str, again: Option<usize>) -> Answer {
     let preempted = sleeps(PREEMPTED);
     let wakes = format!("runtime.futex@app < runtime.wakep@app < {PREEMPTED} < {WORK}");

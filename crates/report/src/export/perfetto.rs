@@ -31,7 +31,7 @@ const COUNTER: u64 = 4;
 const CLEARED: u64 = 1;
 const NEEDS_STATE: u64 = 2;
 
-/// Order of events on one track at the same time: an end comes before a begin, a waker's event before the wakee's.
+/// Order of events on one track at the same time: an end comes before a start, a waker's event before the wakee's.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Order {
     End,
@@ -56,7 +56,7 @@ impl Events {
         self.rows.push((time, order, event));
     }
 
-    /// A slice of a track; `after` is the flow (arrow) that ends at its begin.
+    /// A slice of a track; `after` is the flow (arrow) that ends at its start.
     fn slice(&mut self, track: u64, (start, end): (u64, u64), name: &str, category: &str, after: Option<u64>) {
         let iid = self.name(name);
         let mut begin = event(SLICE_BEGIN, track).number(NAME_IID, iid).text(CATEGORY, category);

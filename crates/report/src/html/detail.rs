@@ -51,7 +51,7 @@ impl Detail {
     }
 
     /// The lanes of a stretch in this many columns, as numbers of seven bits per byte: 1 for spans as they were
-    /// recorded or 0 for buckets, begin and end since the run's begin, the number of buckets, then each lane as in the
+    /// recorded or 0 for buckets, start and end since the run's start, the number of buckets, then each lane as in the
     /// page. None when there is no such stretch.
     pub fn lanes(&self, stretch: TimeRange, columns: u64) -> Option<Vec<u8>> {
         let (run, from, to) = self.at(stretch)?;

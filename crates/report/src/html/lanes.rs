@@ -71,7 +71,7 @@ fn untold(analysis: &Analysis<'_, '_>, m: &mut Markup) {
     let mut missing: BTreeMap<u32, u64> = BTreeMap::new();
     for observed in Observed::all(analysis) {
         let run = &observed.traced.run;
-        // Calls that were counted, but whose begin and end are not known.
+        // Calls that were counted, but whose start and end are not known.
         let dropped = |l: &&Loss| matches!(l.kind(), LossKind::ThinnedCalls | LossKind::DroppedCalls);
         let losses = analysis.model.tables.losses.iter().filter(|l| l.run == run.run).filter(dropped);
         *missing.entry(observed.traced.shown_count()).or_default() += losses.map(|l| l.count).sum::<u64>();

@@ -164,7 +164,7 @@ fn recoloured(lane: Lane, mut shown: Vec<KindAt>, reach: u64, kinds: &[Kind]) ->
     let mut made = Lane { thread, spans: Vec::with_capacity(spans.len()), mixes };
     let mut first = 0;
     for span in spans {
-        // The last sample before the span may still stand for its begin.
+        // The last sample before the span may still stand for its start.
         while shown.get(first + 1).is_some_and(|next| next.0 <= span.start) {
             first += 1;
         }

@@ -15,7 +15,7 @@ use std::collections::HashMap;
 pub struct Span {
     /// Begin.
     pub start: u64,
-    /// End, after the begin.
+    /// End, after the start.
     pub end: u64,
     /// Index into [`Timeline::kinds`]: what took most of it.
     pub kind: u32,
@@ -46,7 +46,7 @@ impl Lane {
 /// All lanes of a run.
 #[derive(Debug, Clone)]
 pub struct Timeline {
-    /// Begin of the run.
+    /// Start of the run.
     pub begin: u64,
     /// Its end.
     pub end: u64,
@@ -62,7 +62,7 @@ pub struct Timeline {
 pub(super) struct Plan<'a, 't> {
     traced: &'a Traced<'t>,
     blocks: Blocks<'a, 't>,
-    /// Begin and end of the run.
+    /// Start and end of the run.
     pub(super) range: (u64, u64),
     /// Threads in the order of their creation.
     pub(super) threads: Vec<ThreadId>,

@@ -15,7 +15,7 @@ pub struct Lanes {
     timeline: Timeline,
     /// Names, in the order of the lanes.
     names: Vec<String>,
-    /// Begin and end since the run's begin, seconds.
+    /// Start and end since the run's start, seconds.
     range: (f64, f64),
 }
 
@@ -103,7 +103,7 @@ impl Lanes {
         Ok(())
     }
 
-    /// Every span: thread, seconds since the run's begin, what.
+    /// Every span: thread, seconds since the run's start, what.
     pub fn value(&self, limit: usize) -> Value {
         let mut rows = Vec::new();
         let mut more = 0_usize;

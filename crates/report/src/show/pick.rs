@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 pub struct Pick {
     /// Only the threads with this thread id.
     pub tid: Option<u32>,
-    /// Only what happened from here to there, seconds since the run's begin.
+    /// Only what happened from here to there, seconds since the run's start.
     pub between: Option<(f64, f64)>,
 }
 

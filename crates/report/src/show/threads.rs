@@ -14,7 +14,7 @@ pub fn threads(observed: &Observed<'_, '_>, pick: Pick) -> View {
         &[
             column("tid", "tid", "The thread's id."),
             column("name", "name", "Its name when it ended."),
-            column("started_s", "start", "When it was created, since the run's begin.").minor(5),
+            column("started_s", "start", "When it was created, since the run's start.").minor(5),
             column("lived_s", "life", "How long it lived."),
             column("running_s", "running", "Time on a processor."),
             column("running_share", "run %", "Of its life.").minor(1),

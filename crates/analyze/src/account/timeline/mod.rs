@@ -236,7 +236,7 @@ impl<'a, 't> OneThread<'a, 't> {
 /// What a thread is charged with.
 #[derive(Debug, Clone, Default)]
 struct Charged {
-    /// The pieces that have begun, each with what its tier had been charged at its begin.
+    /// The pieces that have begun, each with what its tier had been charged at its start.
     now: Vec<(Piece, f64)>,
     /// What the latest waits at one place were charged with, which is not booked yet.
     sum: Option<(WaitId, f64)>,
@@ -292,7 +292,9 @@ struct Sweep {
     alive: i64,
     workers: u64,
     ended: u64,
-    /// Processor-seconds that one whole thread of the tier would have been charged with since the begin.
+    /// There are workers that get no work.
+    without_share: bool,
+    /// Processor-seconds that one whole thread of the tier would have been charged with since the start.
     first_so_far: f64,
     second_so_far: f64,
     first_worker: Option<u64>,
@@ -321,6 +323,7 @@ impl Sweep {
             alive: 0,
             workers: 0,
             ended: 0,
+            without_share: !traced.without_share.is_empty(),
             first_so_far: 0.0,
             second_so_far: 0.0,
             first_worker: workers().map(|t| t.start_ns).min(),
@@ -446,6 +449,7 @@ impl Sweep {
             Some(_) if self.now >= self.last_worker => Shape::Tail,
             Some(_) if self.workers == 0 => Shape::Between,
             Some(_) if self.ended > 0 => Shape::Finished,
+            Some(_) if self.without_share => Shape::NoShare,
             Some(_) => Shape::TooFew,
         }
     }

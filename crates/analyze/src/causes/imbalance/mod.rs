@@ -9,6 +9,8 @@
 mod barrier_code;
 mod goroutine_shares;
 mod pool_shares;
+mod same_calls;
+mod without_share;
 
 use crate::account::criticality::{Idle, SeenAt};
 use crate::account::lines::Shape;
@@ -32,6 +34,8 @@ const BARRIER: LineId = LineId::Blocked(Why::Barrier);
 const GOROUTINES_ENDED: LineId = LineId::Blocked(Why::Ended);
 /// Threads of a pool that have no task.
 const NO_TASK: LineId = LineId::Blocked(Why::Task);
+/// Workers wait all the time for work.
+const NO_SHARE: LineId = LineId::Shape(Shape::NoShare);
 /// Threads that have ended.
 const FINISHED: LineId = LineId::Shape(Shape::Finished);
 
@@ -56,6 +60,7 @@ pub const META: Meta = Meta {
             GOROUTINES_ENDED => "too few goroutines left",
             NO_TASK => "too few tasks left",
             FINISHED => "other threads had finished",
+            NO_SHARE => "workers got no work",
             LineId::Synchronising(Why::Barrier) => "barrier code",
             _ => return None,
         })
@@ -97,11 +102,26 @@ fn explain<'t>(
     let finished = line(ledger, FINISHED);
     let ended = line(ledger, GOROUTINES_ENDED);
     let no_task = line(ledger, NO_TASK);
+    let no_share = line(ledger, NO_SHARE);
     let (mut causes, mut missing) = (Vec::new(), None);
     // The barrier's code belongs to its waits: the wait for the last thread costs both.
-    let rest = [finished, ended, no_task].into_iter().fold(lost, without);
+    let rest = [finished, ended, no_task, no_share].into_iter().fold(lost, without);
     // The part that no cause has been given yet.
     let mut lost = lost;
+    if significant(ledger, no_share) {
+        let nobody = ledger.split.criticality.nobody.get(&Idle::Shape(Shape::NoShare)).copied().unwrap_or(0.0);
+        // Those that have the work wait, too: it is not their work that keeps the others waiting.
+        let waits = nobody > EXPLAINS * ledger.split.shapes.get(&Shape::NoShare).copied().unwrap_or(0.0);
+        let only = ![finished, ended, no_task, rest].into_iter().any(|part| significant(ledger, part));
+        match waits {
+            false => causes.push(without_share::explain(facts, ledger, if only { lost } else { no_share }, meta)),
+            true => missing = Some("workers without work wait for one that mostly waits, too".to_owned()),
+        }
+        if only {
+            return if causes.is_empty() { Err(missing.unwrap_or_default()) } else { Ok(causes) };
+        }
+        lost = without(lost, no_share);
+    }
     if significant(ledger, no_task) {
         let only = ![finished, ended, rest].into_iter().any(|part| significant(ledger, part));
         causes.push(pool_shares::explain(facts, ledger, if only { lost } else { no_task }, meta));
@@ -298,7 +318,18 @@ fn stragglers<'t>(
         (later(|t| t.runnable_ns.saturating_add(t.preempted_ns)), "was kept off the processor"),
         (later(|t| t.blocked_ns), "waited longer"),
     ];
-    match reasons.into_iter().filter(|(ns, _)| *ns >= more_to_do).max_by(|a, b| a.0.total_cmp(&b.0)) {
+    let reason = reasons.into_iter().filter(|(ns, _)| *ns >= more_to_do).max_by(|a, b| a.0.total_cmp(&b.0));
+    if reason.is_none()
+        && let Some((number, count)) = same_calls::same_calls(ledger, last.thread, &others, EXPLAINS)
+    {
+        return Err(format!(
+            "threads finish {} apart, but the last one made {} as often as the others, {count} times: it had the same to do, \
+             and its calls took longer",
+            duration(apart * 1e-9),
+            facts.model.call_name(number)
+        ));
+    }
+    match reason {
         None if slower_processor(ledger, &group, last) => {
             return Err(format!("threads finish {} apart, but {SLOWER}", duration(apart * 1e-9)));
         }

@@ -25,7 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const MOST: f64 = 0.5;
 
 /// How to disprove that the shares are unequal, where one thread or task has most of the work all the time.
-const DISPROVED: &str = "Give out the parts at random instead of by their key (even if the result is then wrong): if the \
+pub(super) const DISPROVED: &str = "Give out the parts at random instead of by their key (even if the result is then wrong): if the \
                          time does not fall, the shares are not the cause.";
 
 fn no_task(idle: Idle) -> bool {

@@ -325,7 +325,7 @@ fn remedies(phase: &Phase) -> Vec<String> {
             "keep the workers between the groups and divide what is done between them",
             "overlap it with the parallel part: prepare the next round while this one runs",
         ],
-        Some(Shape::Finished) | None => &[
+        Some(Shape::Finished | Shape::NoShare) | None => &[
             "divide this function's work among the threads that wait for it",
             "overlap it with the parallel part: let one thread do it for the next round while the others work on this one",
         ],

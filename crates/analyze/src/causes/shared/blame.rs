@@ -137,16 +137,19 @@ pub fn running<'t>(
             *chosen.entry(function(&code)).or_default() += weight;
         }
     }
+    if chosen.is_empty() {
+        let most = inclusive.values().copied().fold(0.0, f64::max).min(MOST * all);
+        let heavy = |f: &BlamedFunction<'_>| inclusive.get(f).is_some_and(|w| *w >= most);
+        for (at, weight) in seen {
+            let innermost = own(at).iter().map(function).find(heavy);
+            innermost.into_iter().for_each(|f| *chosen.entry(f).or_default() += weight);
+        }
+    }
     let chosen = by_weight(chosen).into_iter().next().map(|c| c.0);
-    let most = inclusive.values().copied().fold(0.0, f64::max).min(MOST * all);
-    let heavy = |c: &&Code| inclusive.get(&function(c)).is_some_and(|w| *w >= most);
     // The heaviest line of the heaviest stack that shows the function.
     for (at, _) in seen {
         let frames = own(at);
-        let found = match chosen {
-            Some(chosen) => frames.iter().position(|c| function(c) == chosen),
-            None => frames.iter().position(|c| heavy(&c)),
-        };
+        let found = frames.iter().position(|c| Some(function(c)) == chosen);
         let Some((place, code)) = found.and_then(|i| Some((i, frames.get(i)?))) else { continue };
         let site = code.site();
         let outside = frames.iter().skip(place + 1).filter(|c| function(c) != function(code));

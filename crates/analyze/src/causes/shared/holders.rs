@@ -52,7 +52,7 @@ pub enum Act {
 /// What threads did while they held something.
 #[derive(Debug)]
 pub struct Holders {
-    /// Holds that were seen from begin to end.
+    /// Holds that were seen from start to end.
     pub count: usize,
     /// How long they took, seconds.
     pub seconds: f64,
@@ -101,7 +101,7 @@ impl Holders {
     pub fn rows(&self) -> Vec<Evidence> {
         let mut rows = vec![
             evidence("held at a time, on average", self.mean(self.seconds) * 1e3, Unit::Milliseconds, "slices"),
-            evidence("holds seen from begin to end", self.count as f64, Unit::Of("holds"), "slices"),
+            evidence("holds seen from start to end", self.count as f64, Unit::Of("holds"), "slices"),
             evidence("time held in them, all threads", self.seconds, Unit::Seconds, "slices"),
         ];
         let large = self.parts.iter().filter(|(_, _, seconds)| *seconds >= SMALL * self.seconds);

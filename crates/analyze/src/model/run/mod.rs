@@ -1,12 +1,14 @@
 //! One observed run with its rows: threads, what they waited for, who woke them, samples. Rooms: [`timelines`]
-//! its slices in the order of threads; [`clocked`] the waits that only the clock ends.
+//! its slices in the order of threads; [`clocked`] the waits that only the clock ends; [`without_share`] workers that get no work.
 //!
-//! May import: `linux`, `similar_threads`, `stacks`, `task_pools`, `task_sleeps`, `tasks`, `runtimes`, `statistics`, `recording`.
+//! May import: `code`, `linux`, `similar_threads`, `stacks`, `task_pools`, `task_sleeps`, `tasks`, `runtimes`, `statistics`, `recording`.
 
 mod clocked;
 pub mod timelines;
+mod without_share;
 
 pub(super) use clocked::clocked;
+pub(super) use without_share::without_share;
 
 use super::similar_threads::{self, Calls};
 use super::stacks::Stacks;
@@ -73,7 +75,7 @@ pub struct Traced<'t> {
     pub is_only_run: bool,
     /// What the count of its run counts: threads or processors.
     pub counted: Counted,
-    /// Begin and end of its measured part, nanoseconds: the time of its load; else the part that the program marks,
+    /// Start and end of its measured part, nanoseconds: the time of its load; else the part that the program marks,
     /// where it also prints a rate; else the stretch that its rate covers, where that could be inferred; else the whole
     /// trace.
     pub measured: (u64, u64),
@@ -99,7 +101,7 @@ pub struct Traced<'t> {
     pub tasks: Tasks<'t>,
     /// Its waiting tasks were looked at often enough that a lock which they wait for would show.
     pub tasks_seen: bool,
-    /// Times at which fewer tasks than processors were left to run (see [`Tasks::fewer_than`]): begin and end, in
+    /// Times at which fewer tasks than processors were left to run (see [`Tasks::fewer_than`]): start and end, in
     /// order.
     pub few_tasks_left: Vec<(u64, u64)>,
     /// Waits for a condition where threads gather, as at a barrier.
@@ -108,6 +110,8 @@ pub struct Traced<'t> {
     pub fixed_threads: HashSet<ThreadId>,
     /// Threads that a runtime started for itself, and what they do.
     pub services: HashMap<ThreadId, Service>,
+    /// Workers that get no work: they wait all the time where another one takes its work.
+    pub without_share: BTreeSet<ThreadId>,
     /// The share of the other threads' running time in which they ran tasks of a garbage collector, 0 to 1.
     pub collecting: f64,
     /// Its system calls.

@@ -343,7 +343,7 @@ fn lives(traced: &Traced<'_>) -> impl Iterator<Item = Stretch> {
     workers(traced).map(|t| (t.start_ns, t.end_ns))
 }
 
-/// From the first begin to the last end.
+/// From the first start to the last end.
 fn cover(stretches: impl Iterator<Item = Stretch>) -> Option<Stretch> {
     stretches.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
 }

@@ -326,7 +326,7 @@ mod tests {
     fn the_ideal_line_bends_where_the_processors_end() {
         let line = [(1.0, 1.0), (4.0, 4.0), (16.0, 4.0)];
         assert_eq!([1.0, 2.0, 4.0, 8.0, 16.0].map(|x| along(&line, x)), [1.0, 2.0, 4.0, 4.0, 4.0]);
-        // One processor: flat from the begin on.
+        // One processor: flat from the start on.
         assert_eq!(along(&[(1.0, 1.0), (1.0, 1.0), (4.0, 1.0)], 4.0), 1.0);
     }
 

@@ -158,7 +158,7 @@ fn samples_of(run: &Drawn, each: usize) -> Vec<u8> {
     bytes
 }
 
-/// Tasks that the program named: lane, begin and end since the run's begin, name. A task that did not end lasts until
+/// Tasks that the program named: lane, start and end since the run's start, name. A task that did not end lasts until
 /// the run's end.
 fn tasks(observed: &Observed<'_, '_>, timeline: &Timeline, places: &LaneIndex, names: &mut NameTable) -> Vec<Value> {
     let since = |time: u64| time.saturating_sub(timeline.begin);

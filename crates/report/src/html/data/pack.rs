@@ -92,7 +92,7 @@ pub(crate) fn write_stretches(stretches: &[Stretch], bytes: &mut Vec<u8>) {
 }
 
 /// A lane as it was recorded: the number of spans, then for each its distance from the one before (for the first, from
-/// the run's begin), its length in nanoseconds, and kind × 2, plus 1 when the span is summed up.
+/// the run's start), its length in nanoseconds, and kind × 2, plus 1 when the span is summed up.
 pub(crate) fn write_spans(spans: &[Span], begin: u64, bytes: &mut Vec<u8>) {
     number(spans.len() as u64, bytes);
     let mut at = begin;

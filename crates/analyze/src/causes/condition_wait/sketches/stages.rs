@@ -150,6 +150,33 @@ mod positive {
         assert!(!own.0.contains("comes from") && own.1 == "hash", "its own code says more: {own:?}");
     }
 
+    /// Most of the stage's time is in one function, on several lines; the single line that is seen most is in another.
+    #[test]
+    fn the_function_that_has_most_of_a_stage_is_named() {
+        let idle = "?@libc.so.6 < pthread_cond_wait@libc.so.6 < take@app app.c:60 < stage@app app.c:30";
+        let submit = "?@libc.so.6 < pthread_cond_signal@libc.so.6 < submit@app app.c:48 < transform@app app.c:49";
+        let tables = with_base(Sketch::new(4).clean(1, &around(1.0)).clean_cpu(3, &around(1.0), &around(1.0)), WORK)
+            .traced(3, |run| {
+                let mut stage = run.thread("stage");
+                for round in 0..50 {
+                    let step = format!("step@app app.c:{} < drain@app app.c:20 < stage@app app.c:31", 10 + round % 5);
+                    stage = stage.locks(0x700, us(100), idle, "a").woken_at(submit).runs(ms(16), &step);
+                    stage = stage.runs(ms(4) - us(100), "note@app app.c:40 < stage@app app.c:32");
+                }
+                // At other times, so that each part of the stage runs beside others now and then.
+                for (name, start) in [("a", 0), ("b", 8)] {
+                    let mut thread = run.thread_at(name, ms(start));
+                    for _ in 0..49 {
+                        thread = thread.locks(0x500, ms(18), POP, "stage").runs(ms(2), "transform@app app.c:52");
+                    }
+                }
+            })
+            .tables();
+        let answer = answer_for(&tables);
+        let cause = found(&answer, CauseId::CONDITION_WAIT).unwrap();
+        assert_eq!(cause.culprit.as_ref().unwrap().function.as_deref(), Some("step"), "{}", cause.summary);
+    }
+
     #[test]
     fn workers_that_sleep_are_named_by_the_line_that_sleeps() {
         let nap =

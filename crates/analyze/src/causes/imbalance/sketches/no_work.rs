@@ -1,0 +1,74 @@
+//! Workers that get no work, and near misses.
+
+#![allow(clippy::unwrap_used, reason = "test code")]
+
+use crate::answer::{Answer, CauseId};
+use crate::common::*;
+use recording::synthetic::{Sketch, ms};
+
+const APPLY: &str = "apply@app app.c:20 < worker@app app.c:60";
+const NEXT: &str = "?@libc.so.6 < pthread_cond_wait@libc.so.6 < next_batch@app app.c:40 < worker@app app.c:58";
+
+/// A second in which `a` runs `APPLY`, and `b` runs it for `b_runs` milliseconds and waits at `stack` for the rest.
+fn second(b_runs: u64, stack: &str) -> Answer {
+    let cpu = 1.0 + b_runs as f64 * 1e-3;
+    let sketch = Sketch::new(2).clean(1, &around(cpu)).clean_cpu(2, &around(1.0), &around(cpu));
+    let tables = with_base(sketch, APPLY)
+        .traced(2, |run| {
+            main_joins(run, ms(1000));
+            run.thread("a").locks(0x100, ms(1), NEXT, "main").runs(ms(999), APPLY);
+            let b = run.thread("b");
+            let b = if b_runs > 0 { b.runs(ms(b_runs), APPLY) } else { b };
+            b.locks(0x101, ms(1000 - b_runs), stack, "a");
+        })
+        .tables();
+    let answer = answer_for(&tables);
+    assert_balanced(&answer);
+    answer
+}
+
+mod positive {
+    use super::*;
+
+    #[test]
+    fn a_worker_that_gets_no_work_has_no_share() {
+        let in_the_loop = NEXT.replace("next_batch@app app.c:40 < ", "");
+        for (stack, place) in [(NEXT, "next_batch (app.c:40)"), (&in_the_loop, "worker (app.c:58)")] {
+            let answer = second(0, stack);
+            let cause = found(&answer, CauseId::IMBALANCE).unwrap();
+            let expected = format!(
+                "One of 2 workers has all of the work, and the other one waits for it in {place}: apply (app.c:20), called \
+                 from worker (app.c:60)."
+            );
+            assert_eq!(cause.summary, expected);
+            assert!(cause.share > 0.9, "{cause:?}");
+            assert!(found(&answer, CauseId::SERIAL_PHASE).is_none(), "{:#?}", answer.verdict);
+        }
+    }
+}
+
+mod near_miss {
+    use super::*;
+
+    /// It waits in a function of its own, such as a timer's, or in that of a queue, but for another stage: the program has
+    /// one worker.
+    #[test]
+    fn a_thread_that_waits_for_something_else_is_no_worker() {
+        let timer = "?@libc.so.6 < pthread_cond_wait@libc.so.6 < tick@app app.c:80 < timer@app app.c:81";
+        for stack in [timer, &NEXT.replace("worker@app app.c:58", "writer@app app.c:70")] {
+            let answer = second(0, stack);
+            assert!(found(&answer, CauseId::IMBALANCE).is_none(), "{:#?}", answer.verdict);
+            assert!(found(&answer, CauseId::SERIAL_PHASE).is_some(), "{:#?}", answer.verdict);
+        }
+    }
+}
+
+mod clean {
+    use super::*;
+
+    #[test]
+    fn workers_that_are_both_busy_have_no_cause() {
+        let answer = second(980, NEXT);
+        assert!(found(&answer, CauseId::IMBALANCE).is_none(), "{:#?}", answer.verdict);
+    }
+}

@@ -1,0 +1,60 @@
+//! Workers that get no work at all, while others of the same kind are busy.
+
+use super::pool_shares::DISPROVED;
+use crate::account::Ledger;
+use crate::account::criticality::Idle;
+use crate::account::lines::Shape;
+use crate::account::timeline::others;
+use crate::answer::{Cause, Unit};
+use crate::causes::shared::blame::{by_weight, named, running};
+use crate::causes::shared::{Meta, evidence, found};
+use crate::facts::Facts;
+use crate::model::code::place;
+use recording::ThreadId;
+use std::collections::{BTreeMap, BTreeSet};
+
+fn no_share(idle: Idle) -> bool {
+    idle == Idle::Shape(Shape::NoShare)
+}
+
+/// The cause.
+pub(super) fn explain<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, lost: (f64, f64), meta: &Meta) -> Cause {
+    let traced = ledger.traced;
+    let idle = &traced.without_share;
+    let seen = ledger.split.criticality.during(no_share);
+    let not_workers = others(traced);
+    let busy: BTreeSet<ThreadId> =
+        seen.iter().map(|(at, _)| at.thread).filter(|thread| !not_workers.contains(thread)).collect();
+    let ran = running(facts, &seen, |_| None);
+    let mut places: BTreeMap<String, f64> = BTreeMap::new();
+    for wait in traced.waits.values().filter(|wait| idle.contains(&wait.thread)) {
+        let own = facts.model.stacks.view(wait.user_stack, wait.syscall.is_some()).own;
+        own.into_iter().for_each(|code| *places.entry(place(&code.site())).or_default() += wait.blocked_ns as f64);
+    }
+    let waits = by_weight(places).into_iter().next().map(|(place, _)| format!(" in {place}")).unwrap_or_default();
+    let work = ran.as_ref().map(|ran| format!(": {}", named(&ran.culprit))).unwrap_or_default();
+    let (all, rest) = (idle.len() + busy.len(), idle.len());
+    let (who, wait) = match (busy.len(), rest) {
+        (1, 1) => (format!("One of {all} workers has all of the work"), "the other one waits".to_owned()),
+        (1, _) => (format!("One of {all} workers has all of the work"), "the others wait".to_owned()),
+        (_, 1) => (format!("One of {all} workers gets no work"), "it waits".to_owned()),
+        _ => (format!("{rest} of {all} workers get no work"), "they wait".to_owned()),
+    };
+    let rows = vec![
+        evidence("workers that get no work", rest as f64, Unit::Of("threads"), "waits"),
+        evidence("workers that have it", busy.len() as f64, Unit::Of("threads"), "samples"),
+    ];
+    Cause {
+        summary: format!("{who}, and {wait} for it{waits}{work}."),
+        culprit: ran.map(|ran| ran.culprit),
+        evidence: rows,
+        remedies: vec![
+            "look at how the work is given out: if by a key or a hash, most keys may go to one worker; mix the key's bits, \
+             or count which keys there are"
+                .to_owned(),
+            "let a worker that is idle take the next part itself, from one queue for all".to_owned(),
+        ],
+        disproved_by: DISPROVED.to_owned(),
+        ..found(ledger, meta, lost)
+    }
+}

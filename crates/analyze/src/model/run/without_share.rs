@@ -1,0 +1,85 @@
+//! Workers that get no work: threads that wait all the time where a busy one takes its work.
+//!
+//! Imports `model::code`, `model::stacks`, `recording`.
+
+use super::Traced;
+use crate::model::code::{Code, Owner};
+use crate::model::stacks::Stacks;
+use recording::tables::Wait;
+use recording::{StackId, ThreadId};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// Decides: whether a thread that only waits is a worker without work: it waits at one place for at least this share of the run,
+/// and a thread that works also waits there, or has the function in at least this share of its samples.
+/// From: the definition of a majority: what a worker does for each part of its work is done below the function that takes
+/// the parts, so that nearly all of its samples have it.
+/// Shown by: `a_worker_that_gets_no_work_has_no_share`, `a_thread_that_waits_for_something_else_is_no_worker`.
+/// Wrong if: a thread that waits for a signal or a timer does so in a function below which the workers run, too, as in a
+/// program with one loop for everything.
+const MOST: f64 = 0.5;
+
+/// A function by module and name.
+type CalledFunction<'t> = (&'t str, &'t str);
+
+/// Threads that hardly run, and wait where another one takes its work: in a function below which that one works, or in one that it also
+/// waits in, called from the same one.
+pub(in crate::model) fn without_share<'t>(run: &Traced<'t>, stacks: &Stacks<'t>) -> BTreeSet<ThreadId> {
+    let main = run.main().map(|thread| thread.thread);
+    let helpers = run.helpers();
+    let serves = |thread: &ThreadId| run.services.contains_key(thread) || run.fixed_threads.contains(thread);
+    let idle: Vec<ThreadId> =
+        helpers.iter().copied().filter(|thread| Some(*thread) != main && !serves(thread)).collect();
+    if idle.is_empty() {
+        return BTreeSet::new();
+    }
+    let works = |thread: &ThreadId| Some(*thread) != main && !helpers.contains(thread);
+    let working = working_in(run, stacks, works);
+    let takes: BTreeSet<_> =
+        run.waits.values().filter(|wait| works(&wait.thread)).filter_map(|wait| taken_in(wait, stacks)).collect();
+    let mut longest: BTreeMap<ThreadId, &Wait> = BTreeMap::new();
+    for wait in run.waits.values() {
+        let known = longest.entry(wait.thread).or_insert(wait);
+        if wait.blocked_ns > known.blocked_ns {
+            *known = wait;
+        }
+    }
+    let waits_for_work = |thread: &ThreadId| {
+        let wait = longest.get(thread).filter(|wait| wait.blocked_ns as f64 >= MOST * run.length_ns() as f64)?;
+        let taken = taken_in(wait, stacks)?;
+        (working.contains(&taken.0) || takes.contains(&taken)).then_some(())
+    };
+    idle.into_iter().filter(|thread| waits_for_work(thread).is_some()).collect()
+}
+
+/// The innermost function of the program in which a thread waits, and its caller, if that is the program's too.
+fn taken_in<'t>(wait: &Wait, stacks: &Stacks<'t>) -> Option<(CalledFunction<'t>, Option<CalledFunction<'t>>)> {
+    let frames = stacks.frames(wait.user_stack?);
+    let mut own = frames.iter().filter(|code| code.owner == Owner::Own).filter_map(key);
+    Some((own.next()?, own.next()))
+}
+
+/// The functions of the program that are in most of the samples of one of these threads.
+fn working_in<'t>(
+    run: &Traced<'t>,
+    stacks: &Stacks<'t>,
+    works: impl Fn(&ThreadId) -> bool,
+) -> BTreeSet<CalledFunction<'t>> {
+    let mut counts: HashMap<(ThreadId, Option<StackId>), u64> = HashMap::new();
+    for sample in run.samples.iter().filter(|sample| works(&sample.thread)) {
+        *counts.entry((sample.thread, sample.user_stack)).or_default() += 1;
+    }
+    let mut all: HashMap<ThreadId, u64> = HashMap::new();
+    let mut seen: HashMap<(ThreadId, (&str, &str)), u64> = HashMap::new();
+    for ((thread, stack), count) in counts {
+        *all.entry(thread).or_default() += count;
+        let frames = stack.map(|stack| stacks.frames(stack)).unwrap_or_default();
+        let own: BTreeSet<_> = frames.iter().filter(|code| code.owner == Owner::Own).filter_map(key).collect();
+        own.into_iter().for_each(|function| *seen.entry((thread, function)).or_default() += count);
+    }
+    let most = |thread: &ThreadId, count: u64| count as f64 >= MOST * all.get(thread).copied().unwrap_or(0) as f64;
+    seen.into_iter().filter(|((thread, _), count)| most(thread, *count)).map(|((_, function), _)| function).collect()
+}
+
+fn key<'t>(code: &Code<'t>) -> Option<CalledFunction<'t>> {
+    Some((code.module, code.name()?))
+}
