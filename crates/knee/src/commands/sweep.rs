@@ -126,6 +126,7 @@ pub(super) fn carry_out(
         repeats: job.repeats,
         processors: described.machine.usable_processors,
         counted: job.counted,
+        first_answer: (job.cases.len() == 1 && mode != ProgressMode::Quiet).then_some(&first_answer as _),
     };
     let cases = job.cases.iter().zip(&mut recordings).map(|(case, recording)| Case {
         template: &case.template,
@@ -304,6 +305,27 @@ fn confirm(folder: &Path) -> anyhow::Result<()> {
         ui::say(&format!("knee: the trials are in {}: knee report {0}", beside.display()));
     }
     Ok(())
+}
+
+/// What an unfinished recording's answer says in a sentence or two, if it has a cause. It is made by a second knee, because this
+/// one still has the rights to start programs, and reads no recording while it has them.
+fn first_answer(folder: &Path) -> Option<String> {
+    let knee = std::env::current_exe().ok()?;
+    let report = std::process::Command::new(knee)
+        .arg("report")
+        .arg(folder)
+        .args(["--format", "json"])
+        .stdin(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .output()
+        .ok()?;
+    let answer: serde_json::Value = serde_json::from_slice(&report.stdout).ok()?;
+    let verdict = answer.get("verdict")?;
+    let cause = verdict.get("causes")?.get(0)?.get("id")?.as_str()?;
+    if cause == "none" {
+        return None;
+    }
+    Some(verdict.get("summary")?.as_str()?.to_owned())
 }
 
 /// The exit status for scripts.

@@ -5,7 +5,7 @@ use crate::plan::Planned;
 use crate::plan::template::Template;
 use crate::serving::SERVER_KILLED;
 use crate::throughput::{Chosen, Forms, Found, choose};
-use analyze::curve::undecided;
+use analyze::curve::{so_far, undecided};
 use analyze::disturbance::{Usual, disturbance};
 use recording::meta::Meta;
 use recording::tables::{Run, RunKind};
@@ -169,6 +169,11 @@ impl<'c> OpenCase<'c> {
     /// True when the timed runs so far leave open whether the program loses time.
     pub(super) fn undecided(&self) -> bool {
         undecided(&self.kept, self.processors)
+    }
+
+    /// The largest count and its speed-up, as far as the timed runs show it.
+    pub(super) fn so_far(&self) -> Option<(u32, f64)> {
+        so_far(&self.kept)
     }
 
     /// Chooses the throughput's form, once, and writes the rows that waited for it.

@@ -28,9 +28,13 @@ use collect::{Error, Exit, Finished, Stop};
 use output::{Capture, Output};
 use recording::meta::Counted;
 use recording::tables::RunKind;
+use std::path::Path;
 
 /// The program's last lines that an error shows.
 const LAST_LINES: usize = 10;
+/// A sweep that has at least this many seconds left after its first block gives a first answer then. Reading and
+/// analysing takes about a second, and what is recorded of a shorter sweep is soon there as a whole.
+const LONG: f64 = 30.0;
 
 /// What to sweep.
 pub(crate) struct SweepRuns<'s> {
@@ -47,6 +51,9 @@ pub(crate) struct SweepRuns<'s> {
     pub(crate) processors: u32,
     /// Whether the counts are of threads or of processors.
     pub(crate) counted: Counted,
+    /// Answers in a sentence from an unfinished recording, in the pause between two runs of a long sweep. None where
+    /// nobody reads it.
+    pub(crate) first_answer: Option<&'s dyn Fn(&Path) -> Option<String>>,
 }
 
 /// The result of a sweep.
@@ -55,6 +62,20 @@ pub(crate) struct Outcomes {
     /// One per case, in the order of the cases.
     pub(crate) cases: Vec<Outcome>,
     pub(crate) interrupted: bool,
+}
+
+/// The number of runs before the second block of timed runs, or before the observed ones.
+fn end_of_the_first_block(plan: &[Planned]) -> usize {
+    let blocks = plan.chunk_by(|a, b| (a.kind, a.block) == (b.kind, b.block));
+    let mut runs = 0;
+    for block in blocks {
+        match block.first().map(|planned| planned.kind) {
+            Some(RunKind::Traced) => break,
+            Some(RunKind::Clean) => return runs + block.len(),
+            _ => runs += block.len(),
+        }
+    }
+    runs
 }
 
 /// Counters over all blocks.
@@ -112,20 +133,51 @@ impl Loop<'_, '_, '_> {
             // The first number that no planned block has.
             next: plan.iter().map(|planned| planned.block).max().map_or(0, |last| last + 1),
         };
-        let observed = plan.iter().position(|planned| planned.kind == RunKind::Traced).unwrap_or(plan.len());
-        let (timed, observed) = plan.split_at(observed);
-        let done = self.blocks(timed, |progress, at| progress.starts(plan, at), &mut numbers, executor)?
-            && {
-                let more = self.more(&mut numbers);
-                self.blocks(&more, |progress, at| progress.starts_more(&more, at), &mut numbers, executor)?
-            }
-            && self.blocks(observed, |progress, at| progress.starts(plan, timed.len() + at), &mut numbers, executor)?;
+        let opening = plan.len().min(end_of_the_first_block(plan));
+        let (first, rest) = plan.split_at(opening);
+        let mut done = self.blocks(first, |progress, at| progress.starts(plan, at), &mut numbers, executor)?;
+        let (observed, timed): (Vec<Planned>, Vec<Planned>) = rest.iter().partition(|p| p.kind == RunKind::Traced);
+        // The order decides nothing in the answer. Without a first answer, what is timed comes first: if the user stops
+        // the sweep, the curve is there.
+        let early = done && !timed.is_empty() && self.wants_a_first_answer(rest);
+        let order = if early { [first, &observed, &timed].concat() } else { [first, &timed, &observed].concat() };
+        if early {
+            done =
+                self.blocks(&observed, |progress, at| progress.starts(&order, opening + at), &mut numbers, executor)?;
+            self.first_answer();
+        }
+        let before = opening + if early { observed.len() } else { 0 };
+        done =
+            done && self.blocks(&timed, |progress, at| progress.starts(&order, before + at), &mut numbers, executor)?;
+        if done {
+            let more = self.more(&mut numbers);
+            done = self.blocks(&more, |progress, at| progress.starts_more(&more, at), &mut numbers, executor)?;
+        }
+        if done && !early {
+            let before = opening + timed.len();
+            done =
+                self.blocks(&observed, |progress, at| progress.starts(&order, before + at), &mut numbers, executor)?;
+        }
         if done {
             self.observe_again(executor)?;
         }
         // The user's signal may have ended the last run, too.
         self.interrupted |= self.sweep.stop.requested();
         Ok(())
+    }
+
+    /// True when what is left takes so long that the user should read a first answer meanwhile.
+    fn wants_a_first_answer(&self, left: &[Planned]) -> bool {
+        let observes = left.iter().any(|planned| planned.kind == RunKind::Traced);
+        observes && self.sweep.first_answer.is_some() && self.progress.left(left).is_some_and(|left| left >= LONG)
+    }
+
+    /// Shows the answer so far.
+    fn first_answer(&mut self) {
+        let (Some(answer), [only]) = (self.sweep.first_answer, self.cases.as_slice()) else { return };
+        if let Some(sentence) = answer(only.case.writer.folder()) {
+            self.progress.so_far(&sentence);
+        }
     }
 
     /// The further blocks for those cases whose timed runs leave something open.
@@ -174,6 +226,10 @@ impl Loop<'_, '_, '_> {
             }
             self.settle(RunKind::Clean)?;
             self.choose()?;
+            // Several cases would need a line each.
+            if let [only] = self.cases.as_slice() {
+                self.progress.shows(only.so_far());
+            }
         }
         Ok(true)
     }

@@ -41,6 +41,8 @@ pub(crate) struct Progress<'o> {
     counted: Counted,
     /// Wall times so far, in ns, by case and thread count.
     walls: BTreeMap<(usize, u32), Vec<u64>>,
+    /// The largest count and its speed-up so far.
+    so_far: Option<(u32, f64)>,
     since_line_ns: u64,
     line_is_open: bool,
     /// The lines of the failed run that was shown last.
@@ -56,6 +58,7 @@ impl<'o> Progress<'o> {
             labels,
             counted,
             walls: BTreeMap::new(),
+            so_far: None,
             since_line_ns: 0,
             line_is_open: false,
             shown: None,
@@ -76,7 +79,23 @@ impl<'o> Progress<'o> {
         let Some(planned) = plan.get(number) else { return };
         let left = self.left(plan.get(number..).unwrap_or_default());
         let left = left.map_or(String::new(), |seconds| format!(", about {} left", words::about(seconds)));
-        self.line(&format!("run {} of {}{more}: {}{left}", number + 1, plan.len(), self.describe(*planned)));
+        let so_far = self.so_far.map_or(String::new(), |(count, speedup)| {
+            format!("; so far {} with {}", words::times(speedup, None), self.counted.many(count))
+        });
+        self.line(&format!("run {} of {}{more}: {}{left}{so_far}", number + 1, plan.len(), self.describe(*planned)));
+    }
+
+    /// What the runs so far show, in a sentence that stays on the screen.
+    pub(super) fn so_far(&mut self, sentence: &str) {
+        if self.mode != Mode::Quiet {
+            self.clear();
+            let _ = writeln!(self.out, "So far: {}", harmless(sentence));
+        }
+    }
+
+    /// The largest count and its speed-up, as far as they are known.
+    pub(super) fn shows(&mut self, so_far: Option<(u32, f64)>) {
+        self.so_far = so_far;
     }
 
     fn line(&mut self, line: &str) {
@@ -149,7 +168,7 @@ impl<'o> Progress<'o> {
     }
 
     /// Seconds that these runs will take, by the median of the times so far. None until a run has ended.
-    fn left(&self, plan: &[Planned]) -> Option<f64> {
+    pub(super) fn left(&self, plan: &[Planned]) -> Option<f64> {
         let medians: BTreeMap<(usize, u32), f64> = self.walls.iter().map(|(of, walls)| (*of, median(walls))).collect();
         let usual = medians.values().sum::<f64>() / medians.len() as f64;
         if medians.is_empty() {
@@ -232,6 +251,33 @@ mod tests {
         progress.starts(&plan, 2);
         let text = String::from_utf8(out).unwrap();
         assert_eq!(text, "\r\u{1b}[Krun 3 of 4: fast \u{fffd}, 1 thread, timed, about 42 s left");
+    }
+
+    #[test]
+    fn the_line_has_the_speed_up_so_far() {
+        let plan = [planned(RunKind::Clean, 1), planned(RunKind::Clean, 4), planned(RunKind::Traced, 4)];
+        let mut out = Vec::new();
+        let mut progress = Progress::new(&mut out, Mode::Line, Vec::new(), Counted::Threads);
+        plan.iter().for_each(|run| progress.ended(*run, 10_000_000_000));
+        progress.shows(Some((4, 1.93)));
+        progress.starts(&plan, 2);
+        let text = String::from_utf8(out).unwrap();
+        assert_eq!(text, "\r\u{1b}[Krun 3 of 3: 4 threads, observed, about 15 s left; so far 1.9× with 4 threads");
+    }
+
+    #[test]
+    fn the_first_answer_stays_on_the_screen() {
+        for (mode, expected) in [
+            (Mode::Line, "\r\u{1b}[Krun 1 of 1: 4 threads, observed\r\u{1b}[KSo far: \u{fffd}it waits.\n"),
+            (Mode::Plain, "So far: \u{fffd}it waits.\n"),
+            (Mode::Quiet, ""),
+        ] {
+            let mut out = Vec::new();
+            let mut progress = Progress::new(&mut out, mode, Vec::new(), Counted::Threads);
+            progress.starts(&[planned(RunKind::Traced, 4)], 0);
+            progress.so_far("\u{1b}it waits.");
+            assert_eq!(String::from_utf8(out).unwrap(), expected);
+        }
     }
 
     #[test]

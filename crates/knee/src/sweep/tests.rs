@@ -8,6 +8,7 @@ use collect::Stream;
 use recording::meta::Counted;
 use recording::{RunId, Tables, Writer};
 use std::cell::RefCell;
+use std::path::Path;
 
 type Simulated<'p> = dyn FnMut(&RunRequest) -> Result<(Finished, String), Error> + 'p;
 
@@ -79,6 +80,15 @@ fn sweep(
     stop: &Stop,
     simulate: impl FnMut(&RunRequest) -> Result<(Finished, String), Error>,
 ) -> Left {
+    sweep_that_tells(amounts, forms, (stop, None), simulate)
+}
+
+fn sweep_that_tells(
+    amounts: Amounts,
+    forms: &Forms,
+    (stop, first_answer): (&Stop, Option<&dyn Fn(&Path) -> Option<String>>),
+    simulate: impl FnMut(&RunRequest) -> Result<(Finished, String), Error>,
+) -> Left {
     let parent = tempfile::tempdir().unwrap();
     let folder = parent.path().join("recording");
     let mut meta = recording::synthetic::meta(2);
@@ -97,6 +107,7 @@ fn sweep(
         repeats: 1,
         processors: 2,
         counted: Counted::Threads,
+        first_answer,
     };
     let case = Case { template: &template, writer: &mut writer, meta: &mut meta, output: output.clone() };
     let mut executor = Fake { simulate: Box::new(simulate), requested: Vec::new() };
@@ -314,6 +325,7 @@ fn cases_are_interleaved_and_each_has_its_own_recording() {
         repeats: 1,
         processors: 2,
         counted: Counted::Threads,
+        first_answer: None,
     };
     let cases = templates.iter().zip(&mut writers).zip(&mut metas).zip(&folders);
     let cases =
@@ -376,6 +388,7 @@ fn only_undecided_cases_get_more_runs() {
         repeats: 1,
         processors: 2,
         counted: Counted::Threads,
+        first_answer: None,
     };
     let cases = templates.iter().zip(&mut writers).zip(&mut metas);
     let cases =
@@ -436,6 +449,30 @@ fn an_undecided_loss_doubles_the_runs() {
         assert_eq!(numbers.len(), blocks as usize, "each block has a number of its own: {numbers:?}");
         let last: Vec<RunKind> = left.requested.iter().rev().take(3).map(|requested| requested.0).collect();
         assert_eq!(last, [RunKind::Traced; 3], "what is observed comes last");
+    }
+}
+
+/// A sweep that takes long observes early, and tells what it has found; near miss: a shorter one.
+#[test]
+fn a_long_sweep_answers_after_its_first_block() {
+    for (seconds, early) in [(6, true), (3, false)] {
+        let told = RefCell::new(0);
+        let answer = |folder: &Path| {
+            let runs = recording::Recording::open(folder).unwrap().tables().unwrap().runs;
+            assert_eq!(runs.iter().filter(|run| run.kind == RunKind::Traced).count(), 3);
+            told.replace_with(|told| *told + 1);
+            None
+        };
+        let left = sweep_that_tells(AMOUNTS, &common(), (&Stop::new(), Some(&answer)), |_| {
+            let mut run = finished(Exit::Status(0));
+            run.wall_ns = seconds * 1_000_000_000;
+            Ok((run, String::new()))
+        });
+        assert_eq!(left.outcome.unwrap().timed, 6);
+        let kinds: Vec<RunKind> = left.requested.chunks(3).map(|runs| runs[0].0).collect();
+        let (timed, observed) = (RunKind::Clean, RunKind::Traced);
+        let order = if early { [timed, observed, timed] } else { [timed, timed, observed] };
+        assert_eq!((&kinds[1..], *told.borrow()), (&order[..], i32::from(early)));
     }
 }
 
