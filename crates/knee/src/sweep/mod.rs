@@ -36,6 +36,9 @@ const LAST_LINES: usize = 10;
 /// analysing takes about a second, and what is recorded of a shorter sweep is soon there as a whole.
 const LONG: f64 = 30.0;
 
+/// Answers in a sentence from an unfinished recording, if it can.
+pub(crate) type FirstAnswer<'s> = dyn Fn(&Path) -> Option<String> + 's;
+
 /// What to sweep.
 pub(crate) struct SweepRuns<'s> {
     pub(crate) plan: &'s [Planned],
@@ -51,9 +54,8 @@ pub(crate) struct SweepRuns<'s> {
     pub(crate) processors: u32,
     /// Whether the counts are of threads or of processors.
     pub(crate) counted: Counted,
-    /// Answers in a sentence from an unfinished recording, in the pause between two runs of a long sweep. None where
-    /// nobody reads it.
-    pub(crate) first_answer: Option<&'s dyn Fn(&Path) -> Option<String>>,
+    /// Called in the pause between two runs of a long sweep. None where nobody reads what it tells.
+    pub(crate) first_answer: Option<&'s FirstAnswer<'s>>,
 }
 
 /// The result of a sweep.

@@ -86,7 +86,7 @@ fn sweep(
 fn sweep_that_tells(
     amounts: Amounts,
     forms: &Forms,
-    (stop, first_answer): (&Stop, Option<&dyn Fn(&Path) -> Option<String>>),
+    (stop, first_answer): (&Stop, Option<&FirstAnswer<'_>>),
     simulate: impl FnMut(&RunRequest) -> Result<(Finished, String), Error>,
 ) -> Left {
     let parent = tempfile::tempdir().unwrap();

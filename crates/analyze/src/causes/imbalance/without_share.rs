@@ -53,6 +53,7 @@ pub(super) fn explain<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, lost: 
              or count which keys there are"
                 .to_owned(),
             "let a worker that is idle take the next part itself, from one queue for all".to_owned(),
+            "if the next part is given out only when the last one has come back, give out several at once".to_owned(),
         ],
         disproved_by: DISPROVED.to_owned(),
         ..found(ledger, meta, lost)
