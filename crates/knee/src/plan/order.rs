@@ -27,7 +27,7 @@ pub(crate) struct Amounts {
 }
 
 /// First the warm-up runs, case by case in the order of the counts, then the timed blocks, then one observed run per
-/// case and count. The same seed gives the same order.
+/// case and count. The same seed gives the same order. A sweep that takes long observes after its first block instead.
 pub(crate) fn plan(cases: usize, counts: &[u32], amounts: Amounts, seed: u64) -> Vec<Planned> {
     let mut random = SplitMix(seed);
     let all: Vec<(usize, u32)> =

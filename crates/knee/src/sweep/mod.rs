@@ -135,7 +135,7 @@ impl Loop<'_, '_, '_> {
             // The first number that no planned block has.
             next: plan.iter().map(|planned| planned.block).max().map_or(0, |last| last + 1),
         };
-        let opening = plan.len().min(end_of_the_first_block(plan));
+        let opening = end_of_the_first_block(plan);
         let (first, rest) = plan.split_at(opening);
         let mut done = self.blocks(first, |progress, at| progress.starts(plan, at), &mut numbers, executor)?;
         let (observed, timed): (Vec<Planned>, Vec<Planned>) = rest.iter().partition(|p| p.kind == RunKind::Traced);

@@ -10,8 +10,7 @@ use crate::causes::shared::blame::{by_weight, named, running};
 use crate::causes::shared::{Meta, evidence, found};
 use crate::facts::Facts;
 use crate::model::code::place;
-use recording::ThreadId;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 fn no_share(idle: Idle) -> bool {
     idle == Idle::Shape(Shape::NoShare)
@@ -23,8 +22,7 @@ pub(super) fn explain<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, lost: 
     let idle = &traced.without_share;
     let seen = ledger.split.criticality.during(no_share);
     let not_workers = others(traced);
-    let busy: BTreeSet<ThreadId> =
-        seen.iter().map(|(at, _)| at.thread).filter(|thread| !not_workers.contains(thread)).collect();
+    let busy = traced.threads.keys().filter(|thread| !not_workers.contains(thread)).count();
     let ran = running(facts, &seen, |_| None);
     let mut places: BTreeMap<String, f64> = BTreeMap::new();
     for wait in traced.waits.values().filter(|wait| idle.contains(&wait.thread)) {
@@ -33,16 +31,16 @@ pub(super) fn explain<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, lost: 
     }
     let waits = by_weight(places).into_iter().next().map(|(place, _)| format!(" in {place}")).unwrap_or_default();
     let work = ran.as_ref().map(|ran| format!(": {}", named(&ran.culprit))).unwrap_or_default();
-    let (all, rest) = (idle.len() + busy.len(), idle.len());
-    let (who, wait) = match (busy.len(), rest) {
-        (1, 1) => (format!("One of {all} workers has all of the work"), "the other one waits".to_owned()),
-        (1, _) => (format!("One of {all} workers has all of the work"), "the others wait".to_owned()),
-        (_, 1) => (format!("One of {all} workers gets no work"), "it waits".to_owned()),
-        _ => (format!("{rest} of {all} workers get no work"), "they wait".to_owned()),
+    let (all, rest) = (idle.len() + busy, idle.len());
+    let (who, wait) = match (busy, rest) {
+        (1, 1) => (format!("One of {all} workers has all of the work"), "the other one waits"),
+        (1, _) => (format!("One of {all} workers has all of the work"), "the others wait"),
+        (_, 1) => (format!("One of {all} workers gets no work"), "it waits"),
+        _ => (format!("{rest} of {all} workers get no work"), "they wait"),
     };
     let rows = vec![
         evidence("workers that get no work", rest as f64, Unit::Of("threads"), "waits"),
-        evidence("workers that have it", busy.len() as f64, Unit::Of("threads"), "samples"),
+        evidence("workers that have it", busy as f64, Unit::Of("threads"), "threads"),
     ];
     Cause {
         summary: format!("{who}, and {wait} for it{waits}{work}."),

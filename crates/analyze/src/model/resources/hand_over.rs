@@ -2,7 +2,7 @@
 //! up by place. The time of each is the end of the waiter's block, and the waker was on a processor then.
 
 use crate::model::run::Traced;
-use crate::model::run::timelines::{LineRows, ThreadLine};
+use crate::model::run::timelines::ThreadLine;
 use recording::tables::{Reason, Slice, State, Wake};
 use recording::{ThreadId, WaitId};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -76,8 +76,7 @@ pub struct HandOvers {
 /// What happened in these waits.
 pub fn hand_overs(traced: &Traced<'_>, waits: &BTreeSet<WaitId>) -> HandOvers {
     let passes = passes(traced, waits);
-    let mut processors = Cursors::new(traced, passes.blocks.first().map_or(0, |first| first.1));
-    find_holds(passes, |thread, start, end| last_rest(&mut processors, (thread, start, end)))
+    find_holds(passes, |thread, start, end| last_rest(traced, (thread, start, end)))
 }
 
 /// Who handed one to whom in these waits.
@@ -137,7 +136,7 @@ fn followed(traced: &Traced<'_>, waits: &BTreeSet<WaitId>, most: usize) -> Vec<S
 }
 
 /// Looks at timelines at times that only grow.
-pub(super) struct Cursors<'a, 't> {
+struct Cursors<'a, 't> {
     traced: &'a Traced<'t>,
     /// The earliest time that is asked for.
     from: u64,
@@ -146,12 +145,11 @@ pub(super) struct Cursors<'a, 't> {
 }
 
 impl<'a, 't> Cursors<'a, 't> {
-    pub(super) fn new(traced: &'a Traced<'t>, from: u64) -> Cursors<'a, 't> {
+    fn new(traced: &'a Traced<'t>, from: u64) -> Cursors<'a, 't> {
         Cursors { traced, from, at: HashMap::new() }
     }
 
-    /// The slices of a thread that end at a time or later.
-    fn from(&mut self, thread: ThreadId, time: u64) -> LineRows<'a> {
+    fn runs_at(&mut self, thread: ThreadId, time: u64) -> bool {
         let (line, at) = self.at.entry(thread).or_insert_with(|| {
             let line = self.traced.slices.line(thread);
             (line, line.partition_point(|slice| slice.end_ns < self.from))
@@ -159,29 +157,19 @@ impl<'a, 't> Cursors<'a, 't> {
         while line.get(*at).is_some_and(|s| s.end_ns < time) {
             *at += 1;
         }
-        line.from(*at)
-    }
-
-    fn runs_at(&mut self, thread: ThreadId, time: u64) -> bool {
-        self.from(thread, time).take_while(|s| s.start_ns <= time).any(|s| s.state == State::Running)
-    }
-
-    /// When a thread begins to run at a time or later; before that time, if it runs then.
-    pub(super) fn next_run(&mut self, thread: ThreadId, time: u64) -> Option<u64> {
-        self.from(thread, time).find(|s| s.state == State::Running && s.end_ns > time).map(|s| s.start_ns)
+        line.from(*at).take_while(|s| s.start_ns <= time).any(|s| s.state == State::Running)
     }
 }
 
 /// When a thread's last wait for the clock, a file, a device or an answer ended in a stretch, nanoseconds. Waits for
-/// locks do not count: acquiring may take a lock. The stretches of a thread are asked for in the order of time.
-fn last_rest(cursors: &mut Cursors<'_, '_>, (thread, start, end): (ThreadId, u64, u64)) -> Option<u64> {
-    let traced = cursors.traced;
+/// locks do not count: acquiring may take a lock.
+fn last_rest(traced: &Traced<'_>, (thread, start, end): (ThreadId, u64, u64)) -> Option<u64> {
     let elsewhere = |s: &Slice| {
         let reason = s.wait.and_then(|wait| traced.waits.get(&wait)).map(|wait| wait.reason);
         let rests = matches!(reason, Some(Reason::Sleep | Reason::Io | Reason::Pipe | Reason::Poll));
         s.state == State::Blocked && rests && s.start_ns >= start && s.end_ns <= end
     };
-    cursors.from(thread, start).take_while(|s| s.start_ns <= end).filter(elsewhere).map(|s| s.end_ns).max()
+    traced.within(thread, start, end).filter(elsewhere).map(|s| s.end_ns).max()
 }
 
 /// The first thread, if there is exactly one.
@@ -209,8 +197,8 @@ struct Unwaited {
 
 /// Finds holds from a wait to a release, holds that began without a wait, and how many wake-ups were in vain.
 ///
-/// `rested`: when a thread's last wait elsewhere in a stretch ended, if it had one; asked in the order of time.
-fn find_holds(found: Passes, mut rested: impl FnMut(ThreadId, u64, u64) -> Option<u64>) -> HandOvers {
+/// `rested`: when a thread's last wait elsewhere in a stretch ended, if it had one.
+fn find_holds(found: Passes, rested: impl Fn(ThreadId, u64, u64) -> Option<u64>) -> HandOvers {
     let mut releases = found.passed.iter().map(|p| (p.time, Step::Release, p.from)).peekable();
     let mut waits = found.begins.iter().map(|b| (b.0, Step::Wait, b.1)).peekable();
     let mut acquires = found.blocks.iter().map(|b| (b.1, Step::Acquire, b.2)).peekable();

@@ -5,9 +5,9 @@
 //! next thread. Whether others wait when a hold begins does not depend on how long the hold takes, so the holds that
 //! are seen are a fair sample of all holds.
 
-use super::hand_over::{Cursors, Passes, passes};
+use super::hand_over::{Passes, passes};
 use crate::model::run::Traced;
-use recording::tables::Slice;
+use recording::tables::{Slice, State};
 use recording::{ThreadId, WaitId};
 use std::collections::{BTreeSet, HashMap};
 
@@ -109,10 +109,6 @@ enum Next {
 /// Holds that began while somebody else waited.
 fn holds(events: &Passes, traced: &Traced<'_>, (begin, end): (u64, u64)) -> Holds {
     let stretches = waited(events);
-    // Forward in time, so that each timeline is gone through once.
-    let mut processors = Cursors::new(traced, events.blocks.first().map_or(0, |first| first.1));
-    let runs: Vec<Option<u64>> = events.blocks.iter().map(|b| processors.next_run(b.2, b.1)).collect();
-    let mut runs = runs.into_iter().rev();
     let mut gets = events.blocks.iter().rev().map(|b| (b.1, Next::Gets, b.2)).peekable();
     let mut releases = events.passed.iter().rev().map(|p| (p.time, Next::Releases, p.from)).peekable();
     let mut waits = events.begins.iter().rev().map(|b| (b.0, Next::Waits, b.1)).peekable();
@@ -130,7 +126,6 @@ fn holds(events: &Passes, traced: &Traced<'_>, (begin, end): (u64, u64)) -> Hold
             next.insert(thread, (got, step));
             continue;
         }
-        let runs = runs.next().flatten();
         if got < begin || got > end {
             continue;
         }
@@ -138,7 +133,8 @@ fn holds(events: &Passes, traced: &Traced<'_>, (begin, end): (u64, u64)) -> Hold
         let stretch = at.checked_sub(1).and_then(|at| stretches.get(at)).filter(|s| got < s.1);
         let Some((_, until)) = stretch.copied() else { continue };
         // It was free until the thread that was woken ran.
-        let start = runs.filter(|start| *start <= until).map_or(got, |start| start.max(got));
+        let running = |s: &Slice| s.state == State::Running && s.end_ns > got;
+        let start = traced.within(thread, got, until).find(running).map_or(got, |s| s.start_ns.max(got));
         match next.get(&thread) {
             Some((time, Next::Releases)) if *time <= until && *time <= end => {
                 found.whole.push((start.min(*time), *time));

@@ -9,8 +9,8 @@ use recording::tables::Wait;
 use recording::{StackId, ThreadId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Decides: whether a thread that only waits is a worker without work: it waits at one place for at least this share of the run,
-/// and a thread that works also waits there, or has the function in at least this share of its samples.
+/// Decides: whether a thread that only waits is a worker without work: it waits at one place for at least this share of
+/// the run, and a thread that works also waits there, or has the function in at least this share of its samples.
 /// From: the definition of a majority: what a worker does for each part of its work is done below the function that takes
 /// the parts, so that nearly all of its samples have it.
 /// Shown by: `a_worker_that_gets_no_work_has_no_share`, `a_thread_that_waits_for_something_else_is_no_worker`.
@@ -21,8 +21,8 @@ const MOST: f64 = 0.5;
 /// A function by module and name.
 type CalledFunction<'t> = (&'t str, &'t str);
 
-/// Threads that hardly run, and wait where another one takes its work: in a function below which that one works, or in one that it also
-/// waits in, called from the same one.
+/// Threads that hardly run, and wait where another one takes its work: in a function below which that one works, or in
+/// one in which it waits, too, called from the same function.
 pub(in crate::model) fn without_share<'t>(run: &Traced<'t>, stacks: &Stacks<'t>) -> BTreeSet<ThreadId> {
     let main = run.main().map(|thread| thread.thread);
     let helpers = run.helpers();
@@ -44,11 +44,11 @@ pub(in crate::model) fn without_share<'t>(run: &Traced<'t>, stacks: &Stacks<'t>)
         }
     }
     let waits_for_work = |thread: &ThreadId| {
-        let wait = longest.get(thread).filter(|wait| wait.blocked_ns as f64 >= MOST * run.length_ns() as f64)?;
-        let taken = taken_in(wait, stacks)?;
-        (working.contains(&taken.0) || takes.contains(&taken)).then_some(())
+        let wait = longest.get(thread).filter(|wait| wait.blocked_ns as f64 >= MOST * run.length_ns() as f64);
+        let taken = wait.and_then(|wait| taken_in(wait, stacks));
+        taken.is_some_and(|taken| working.contains(&taken.0) || takes.contains(&taken))
     };
-    idle.into_iter().filter(|thread| waits_for_work(thread).is_some()).collect()
+    idle.into_iter().filter(waits_for_work).collect()
 }
 
 /// The innermost function of the program in which a thread waits, and its caller, if that is the program's too.
