@@ -174,6 +174,24 @@ fn java_methods_have_lines_compiled_and_interpreted() {
     }
 }
 
+/// A compiled method calls an interpreted one: the arguments were copied in between, so their frames do not touch.
+#[test]
+#[ignore = "needs root: run ./dev live"]
+fn java_stacks_lead_from_the_interpreter_into_compiled_code() {
+    let folder = tempfile::tempdir().unwrap();
+    let (class, source) = (folder.path().to_str().unwrap(), target("Shop.java"));
+    if !runs("javac", &["-g", "-d", class, source.to_str().unwrap()]) || !runs("java", &["-version"]) {
+        return;
+    }
+    let commands = ["quiet", "exclude,Shop.sell", "dontinline,Shop.serve"].map(|c| format!("-XX:CompileCommand={c}"));
+    let [quiet, exclude, apart] = commands.each_ref().map(String::as_str);
+    let argv = ["java", quiet, exclude, apart, "-XX:-BackgroundCompilation", "-cp", class, "Shop", "3", "300000"];
+    let (tables, notes) = trace(folder.path(), &argv, &[]);
+    let (share, complete) = shares(&tables, "Shop.sell");
+    assert!(share > 0.3 && complete > 0.9, "{share} {complete} {notes:?}");
+    assert!(waits_below(&tables, Reason::Futex, &["Shop.sell", "Shop.serve", "Thread.run"]) > 10);
+}
+
 /// The installed Pythons of these minor versions that have a global lock, by their programs.
 fn pythons(minors: std::ops::Range<u32>) -> Vec<String> {
     let home = std::env::var("HOME").unwrap_or_default();

@@ -32,7 +32,7 @@ mod script;
 pub use code_map::{FunctionAt, JitFunction};
 pub use dump::is_dump;
 pub use hotspot::Tables;
-pub(crate) use hotspot::{BYTECODE, HotSpot, INTERPRETED};
+pub(crate) use hotspot::{BYTECODE, CALLER, HotSpot, INTERPRETED};
 pub use names::RuntimeCode;
 pub use scope_table::CodeSite;
 

@@ -32,6 +32,11 @@ pub(crate) fn stack_pointer(state: &FrameRegisters) -> u64 {
     state.sp()
 }
 
+/// Moves the stack pointer of the frame that is being unwound.
+pub(crate) fn set_stack_pointer(state: &mut FrameRegisters, sp: u64) {
+    state.set_sp(sp);
+}
+
 /// The state at the innermost frame. Return addresses may carry a signature in the bits that no code address uses.
 #[cfg(target_arch = "aarch64")]
 pub(crate) fn start(registers: &UserRegisters, highest: u64) -> FrameRegisters {

@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 
 use framehop::{ExplicitModuleSectionInfo, FrameAddress, Unwinder as _};
 
-use super::arch::{Engine, Rules, frame_pointer, interrupted, leave, stack_pointer, start};
+use super::arch::{Engine, Rules, frame_pointer, interrupted, leave, set_stack_pointer, stack_pointer, start};
 use super::epilogue::{AHEAD, CALL, end_ahead, ends_with_call};
 use super::leaving::{CODE, Leaving, leaving};
 use super::rest::WholeStack;
 use crate::address::{CodeAddress, UserRegisters};
 use crate::error::{ModuleError, ModuleProblem};
 use crate::go::GoFrame;
-use crate::jit::{BYTECODE, HotSpot, INTERPRETED, Tables};
+use crate::jit::{BYTECODE, CALLER, HotSpot, INTERPRETED, Tables};
 use crate::maps::{MappedFile, Mapping};
 use crate::module::{Module, ModuleCache, ModuleRef};
 
@@ -26,6 +26,13 @@ pub const DEPTH_LIMIT: usize = 256;
 /// An unreadable address counts as the same stack, copied too short, if it is at most this many bytes above the copied
 /// bytes. One that is farther away, or below the stack pointer, is a wrong value. Frames of more than one MiB are rare.
 const NEAR: u64 = 1 << 20;
+
+/// The saved frame pointer and the return address, in bytes.
+const LINK: u64 = 16;
+
+/// The most arguments of a Java method, in bytes of the interpreter's stack: 255 words (Java Virtual Machine Specification,
+/// 4.3.3), and one to align them.
+const ARGUMENTS: u64 = 256 * 8;
 
 /// After this many stacks, the instructions of run-time code are read again, because the code may have been replaced.
 /// Some seconds of samples.
@@ -285,13 +292,15 @@ impl Unwinder {
             let leaving = self.leaving(here, at);
             // All interpreted methods have addresses in the interpreter's code; the address of the method distinguishes
             // them.
-            if self.hotspot.as_ref().is_some_and(|hotspot| hotspot.interprets(at.lookup()))
-                && let Ok(method) = stack.word(frame_pointer(&state).wrapping_sub(INTERPRETED))
+            let interpreted = self.hotspot.as_ref().is_some_and(|hotspot| hotspot.interprets(at.lookup()));
+            let fp = frame_pointer(&state);
+            if interpreted
+                && let Ok(method) = stack.word(fp.wrapping_sub(INTERPRETED))
                 && let Some(frame) = frames.last_mut()
             {
                 // The innermost method has its bytecode in a register.
                 let called = matches!(at, CodeAddress::ReturnAddress(_));
-                let bytecode = called.then(|| stack.word(frame_pointer(&state).wrapping_sub(BYTECODE)).ok()).flatten();
+                let bytecode = called.then(|| stack.word(fp.wrapping_sub(BYTECODE)).ok()).flatten();
                 *frame = CodeAddress::Interpreted { method, bytecode: bytecode.unwrap_or(0) };
             }
             let step = match leaving {
@@ -331,6 +340,14 @@ impl Unwinder {
                     self.engine.unwind_frame(frame_address(at), &mut state, &mut self.rules, &mut read)
                 }
             };
+            // A compiled caller does not lie next to the frame: its arguments were copied in between.
+            if interpreted
+                && matches!(step, Ok(Some(_)))
+                && let Ok(caller) = stack.word(fp.wrapping_sub(CALLER))
+                && caller.checked_sub(fp).is_some_and(|distance| (LINK..=LINK + ARGUMENTS).contains(&distance))
+            {
+                set_stack_pointer(&mut state, caller);
+            }
             let next = match step {
                 // Without unwind information, the end is only a guess from a frame pointer that happened to be zero.
                 Ok(None) if has_module => return StackEnd::Complete,

@@ -15,10 +15,11 @@ use std::sync::Arc;
 /// Added to HotSpot's names of code that belongs to no method.
 const STUB: &str = " (HotSpot)";
 
-/// Where a frame of the interpreter has the address of its method, and that of the bytecode at which it made a call, in
-/// bytes below the frame pointer (frame_x86.hpp, JDK 9 to 25).
+/// Where a frame of the interpreter has the address of its method, that of the bytecode at which it made a call, and the
+/// stack pointer of its caller, in bytes below the frame pointer (frame_x86.hpp, JDK 9 to 25).
 pub(crate) const INTERPRETED: u64 = 24;
 pub(crate) const BYTECODE: u64 = 64;
+pub(crate) const CALLER: u64 = 8;
 
 /// How many method descriptions are remembered. A description may be freed with its class.
 const METHODS: usize = 1 << 14;

@@ -33,6 +33,6 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use machine::{BYTECODE, HotSpot, INTERPRETED};
+pub(crate) use machine::{BYTECODE, CALLER, HotSpot, INTERPRETED};
 pub(super) use pieces::HotSpotNames;
 pub use tables::Tables;
