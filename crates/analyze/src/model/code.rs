@@ -39,18 +39,19 @@ pub enum Owner {
 pub struct ProgramFile {
     /// It is a static binary that contains the C library.
     pub carries_c_library: bool,
-    /// It has line tables.
+    /// It has line tables, or the code that a virtual machine made of it has lines.
     pub has_lines: bool,
 }
 
 impl ProgramFile {
-    /// True where the program has line tables and a shared library of it has none (`lines`: whether it has).
+    /// True where the program has lines and a shared library of it has none (`lines`: whether it has).
     ///
     /// Decides: whether a library outside the system's folders is somebody else's: its functions are then called by the
     /// program's own code, and are not that code.
     /// From: reasoned, not measured: who builds a program with line tables builds libraries of their own with them, too,
-    /// while libraries are published without. A private copy of RE2 showed the need.
-    /// Shown by: `a_library_without_lines_is_not_of_a_program_that_has_them`.
+    /// while libraries are published without. A private copy of RE2 showed the need, and SQLite inside of a Java package.
+    /// Shown by: `a_library_without_lines_is_not_of_a_program_that_has_them`,
+    /// `native_code_without_lines_is_a_library_s_where_methods_have_lines`.
     /// Wrong if: a program's own library is built without lines: its locks are told at the program's line that calls it.
     fn alone_has_lines(self, lines: bool) -> bool {
         self.has_lines && !lines

@@ -4,7 +4,7 @@ use super::code::{Code, Owner, ProgramFile, file_name};
 use super::stack_view::{View, called, summed_up};
 use crate::runtimes::user::UserFunctions;
 use crate::runtimes::{self, OwnClasses, Primitive};
-use recording::tables::{Module, ModuleKind, Stack};
+use recording::tables::{Frame, Module, ModuleKind, Stack};
 use recording::{FrameId, ModuleId, QuickMap, StackId, Tables};
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -41,7 +41,11 @@ impl<'t> Stacks<'t> {
         let modules: HashMap<ModuleId, &Module> = tables.modules.iter().map(|m| (m.module, m)).collect();
         let is_c_library =
             |m: &Module| m.kind == ModuleKind::Library && runtimes::is_c_library_module(file_name(&m.path));
-        let has_lines = tables.modules.iter().any(|m| m.kind == ModuleKind::Program && m.has_lines);
+        // A program of a virtual machine has its lines in the code that is made at run time.
+        let made =
+            |f: &Frame| f.file.is_some() && modules.get(&f.module).is_some_and(|m| m.kind == ModuleKind::Anonymous);
+        let has_lines = tables.modules.iter().any(|m| m.kind == ModuleKind::Program && m.has_lines)
+            || tables.frames.iter().any(made);
         let program = ProgramFile { carries_c_library: !tables.modules.iter().any(is_c_library), has_lines };
         let user = UserFunctions::new(&tables.meta.functions);
         let mut frames: QuickMap<FrameId, Vec<Code>> = QuickMap::default();
@@ -201,6 +205,27 @@ mod tests {
         assert_eq!(stack(other), ["com.zaxxer.Pool.get", "com.zaxxer.Source.get", "io.shop.Desk.serve"]);
         let native = own(&format!("wait@libc.so.6 < {pool} < {main}"));
         assert_eq!(native.len(), 4, "no virtual machine: {native:?}");
+    }
+
+    /// A native library that a package brings along: who looks for the lock inside it looks at the call.
+    #[test]
+    fn native_code_without_lines_is_a_library_s_where_methods_have_lines() {
+        let of = |caller: &str| {
+            let mut tables = Sketch::new(2)
+                .traced(2, |run| {
+                    run.thread("a").runs(ms(1), &format!("step@libstore.so < {caller} < main@java"));
+                })
+                .tables();
+            for module in &mut tables.modules {
+                module.path = module.path.replace("/usr/lib/", "/tmp/");
+                module.has_lines = false;
+            }
+            let stacks = Stacks::new(&tables);
+            let deepest = tables.samples.iter().find_map(|s| s.user_stack).unwrap();
+            stacks.frames(deepest)[0].owner
+        };
+        assert_eq!(of("Report.run@anonymous Report.java:9"), Owner::Library);
+        assert_eq!(of("Report.run@anonymous"), Owner::Own, "near miss: nothing has lines");
     }
 
     #[test]
