@@ -1,4 +1,4 @@
-//! Workers that get no work: threads that wait all the time where a busy one takes its work.
+//! Workers that get no work: threads that wait all the time where a busy one takes its work, or that were made with it.
 //!
 //! Imports `model::code`, `model::stacks`, `recording`.
 
@@ -22,7 +22,9 @@ const MOST: f64 = 0.5;
 type CalledFunction<'t> = (&'t str, &'t str);
 
 /// Threads that hardly run, and wait where another one takes its work: in a function below which that one works, or in
-/// one in which it waits, too, called from the same function.
+/// one in which it waits, too, called from the same function. Or that were made at the same line as one that works, where
+/// just as many threads are made as were asked for: these are the workers, also those that ended when they found no work.
+/// They wait in code of the program: the workers of a task scheduler share whatever there is.
 pub(in crate::model) fn without_share<'t>(run: &Traced<'t>, stacks: &Stacks<'t>) -> BTreeSet<ThreadId> {
     let main = run.main().map(|thread| thread.thread);
     let helpers = run.helpers();
@@ -43,12 +45,30 @@ pub(in crate::model) fn without_share<'t>(run: &Traced<'t>, stacks: &Stacks<'t>)
             *known = wait;
         }
     }
+    let crew = crew(run, stacks, works);
     let waits_for_work = |thread: &ThreadId| {
-        let wait = longest.get(thread).filter(|wait| wait.blocked_ns as f64 >= MOST * run.length_ns() as f64);
-        let taken = wait.and_then(|wait| taken_in(wait, stacks));
-        taken.is_some_and(|taken| working.contains(&taken.0) || takes.contains(&taken))
+        let Some(wait) = longest.get(thread) else { return false };
+        let Some(taken) = taken_in(wait, stacks) else { return false };
+        let all_the_time = wait.blocked_ns as f64 >= MOST * run.length_ns() as f64;
+        crew.contains(thread) || all_the_time && (working.contains(&taken.0) || takes.contains(&taken))
     };
     idle.into_iter().filter(waits_for_work).collect()
+}
+
+/// Threads that were made at one line of the program, as many as were asked for, if one of them works.
+fn crew(run: &Traced<'_>, stacks: &Stacks<'_>, works: impl Fn(&ThreadId) -> bool) -> BTreeSet<ThreadId> {
+    let mut made: BTreeMap<(&str, &str, Option<u32>), BTreeSet<ThreadId>> = BTreeMap::new();
+    for thread in run.threads.values() {
+        let own = thread.created_stack.and_then(|stack| stacks.view(Some(stack), true).own);
+        if let Some(own) = own
+            && let Some((module, function)) = key(&own)
+        {
+            made.entry((module, function, own.frame.line)).or_default().insert(thread.thread);
+        }
+    }
+    let asked = run.run.threads as usize;
+    let crews = made.into_values().filter(|crew| crew.len() == asked && crew.iter().any(&works));
+    crews.flatten().collect()
 }
 
 /// The innermost function of the program in which a thread waits, and its caller, if that is the program's too.

@@ -7,7 +7,27 @@ use crate::common::*;
 use recording::synthetic::{Sketch, ms};
 
 const APPLY: &str = "apply@app app.c:20 < worker@app app.c:60";
+const START: &str = "pthread_create@libc.so.6 < main@app app.c:90";
 const NEXT: &str = "?@libc.so.6 < pthread_cond_wait@libc.so.6 < next_batch@app app.c:40 < worker@app app.c:58";
+
+/// The threads of a program whose second worker finds nothing to do and ends after 50 ms, each with where it was made;
+/// `others` more are made where the first one was.
+fn ends_at_once(made: [&str; 2], others: u64, waits: &str) -> Answer {
+    let sketch = Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(1.0), &around(1.0));
+    let tables = with_base(sketch, APPLY)
+        .traced(2, |run| {
+            main_joins(run, ms(1000));
+            run.thread("a").created_at(made[0]).runs(ms(1000), APPLY);
+            run.thread("b").created_at(made[1]).locks(0x101, ms(50), waits, "main");
+            for _ in 0..others {
+                run.thread("c").created_at(made[0]).locks(0x102, ms(50), NEXT, "main");
+            }
+        })
+        .tables();
+    let answer = answer_for(&tables);
+    assert_balanced(&answer);
+    answer
+}
 
 /// A second in which `a` runs `APPLY`, and `b` runs it for `b_runs` milliseconds and waits at `stack` for the rest.
 fn second(b_runs: u64, stack: &str) -> Answer {
@@ -45,10 +65,33 @@ mod positive {
             assert!(found(&answer, CauseId::SERIAL_PHASE).is_none(), "{:#?}", answer.verdict);
         }
     }
+
+    /// All of the work was queued for the first one before the second one looked, and nothing for it.
+    #[test]
+    fn a_worker_that_finds_nothing_and_ends_has_no_share() {
+        let answer = ends_at_once([START; 2], 0, NEXT);
+        let cause = found(&answer, CauseId::IMBALANCE).unwrap();
+        assert!(cause.summary.starts_with("One of 2 workers has all of the work"), "{}", cause.summary);
+        assert!(cause.share > 0.9, "{cause:?}");
+        assert!(found(&answer, CauseId::SERIAL_PHASE).is_none(), "{:#?}", answer.verdict);
+    }
 }
 
 mod near_miss {
     use super::*;
+
+    /// Made elsewhere, more threads than were asked for, or one that waits in a library's scheduler: nothing says that they
+    /// would share the work.
+    #[test]
+    fn a_thread_that_ends_at_once_may_be_no_worker() {
+        let watch = "pthread_create@libc.so.6 < main@app app.c:95";
+        let scheduler = "?@libc.so.6 < pthread_cond_wait@libc.so.6 < park@libtasks.so";
+        for (made, others, waits) in [([START, watch], 0, NEXT), ([START; 2], 1, NEXT), ([START; 2], 0, scheduler)] {
+            let answer = ends_at_once(made, others, waits);
+            assert!(found(&answer, CauseId::IMBALANCE).is_none(), "{:#?}", answer.verdict);
+            assert!(found(&answer, CauseId::SERIAL_PHASE).is_some(), "{:#?}", answer.verdict);
+        }
+    }
 
     /// It waits in a function of its own, such as a timer's, or in that of a queue, but for another stage: the program has
     /// one worker.
