@@ -2,8 +2,9 @@
 //! loops in which threads wait.
 //!
 //! A line or a loop counts only when breakpoints showed which threads really touch the memory. Rooms: `lines` groups
-//! the accesses of a run by cache line.
+//! the accesses of a run by cache line; `alike` lines that are like one that was tried.
 
+mod alike;
 mod lines;
 
 use crate::model::stacks::Stacks;
@@ -92,7 +93,8 @@ impl<'t> Sharing<'t> {
         let processes: HashMap<(RunId, ThreadId), u32> =
             tables.threads.iter().map(|row| ((row.run, row.thread), row.pid)).collect();
         let process = |run: RunId, thread: ThreadId| processes.get(&(run, thread)).copied().unwrap_or(0);
-        let lines = lines::lines(tables, &process);
+        let mut lines = lines::lines(tables, &process);
+        alike::confirm_alike(&mut lines);
         let loops = loops(tables, &process);
         let confirmed = loops.iter().filter(|one| !one.writers.is_empty());
         let waiting: HashSet<StackId> =

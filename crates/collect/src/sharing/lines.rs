@@ -64,6 +64,21 @@ const WINDOWS: u32 = 3;
 /// periods.
 const WINDOW_NS: u64 = 2_000_000;
 
+/// A line is suspected, too, when its atomic updates changed from one thread to another this many times. Where threads
+/// share hundreds of counters, as reference counts of a tree's nodes, each is sampled too seldom for two threads to meet in
+/// a window, but private memory never has a second thread that updates it atomically again and again.
+///
+/// Decides: from how many turns of the threads on a line is suspected that they did not meet at.
+/// From: chosen: with memory that one thread frees and another one gets, a few turns come by chance.
+/// Shown by: `one_of_many_counters_is_suspected_by_turns`.
+/// Wrong if: a lock goes from thread to thread: it is then tried, and the trials see that threads hand it on.
+const TURNS: u32 = 8;
+/// Decides: how many lines are suspected by turns. The trials of a run are few, and lines of one kind are alike.
+/// From: a run of a second has some 60 trials; a line needs 8 to be proven.
+/// Shown by: `one_of_many_counters_is_suspected_by_turns`.
+/// Wrong if: the first three lines are the only ones that threads do not really share.
+const BY_TURNS: u32 = 3;
+
 /// One access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Row {
@@ -93,6 +108,9 @@ struct Line {
     counted: bool,
     shared_windows: u32,
     nominated: bool,
+    /// The thread of the latest atomic update, and how often it was another one than before.
+    updated_by: Option<u32>,
+    turns: u32,
 }
 
 impl Line {
@@ -105,6 +123,10 @@ impl Line {
             *fewest = (row.thread, 1);
         }
         self.writes += u32::from(writes(row.kind));
+        if row.kind == AccessKind::Atomic {
+            let before = self.updated_by.replace(row.thread);
+            self.turns += u32::from(before.is_some_and(|thread| thread != row.thread));
+        }
         let window = row.time_ns / WINDOW_NS;
         if window != self.window {
             (self.window, self.first, self.counted) = (window, row.thread, false);
@@ -147,6 +169,7 @@ pub(super) struct Lines {
     rows: usize,
     dropped: u64,
     forgotten: u64,
+    by_turns: u32,
 }
 
 impl Lines {
@@ -166,7 +189,9 @@ impl Lines {
             line.rows.push(row);
             self.rows += 1;
         }
-        if !line.nominated && line.suspect() {
+        let met = line.suspect();
+        if !line.nominated && (met || line.turns >= TURNS && self.by_turns < BY_TURNS) {
+            self.by_turns += u32::from(!met);
             line.nominated = true;
             self.nominated.push((space, row.address / LINE));
         }
@@ -313,6 +338,25 @@ mod tests {
         assert!(lines.nominated().is_empty());
         let shared = lines.shared(&BTreeSet::new());
         assert!(shared.iter().all(|(_, row)| row.address == 0x1000));
+    }
+
+    /// Threads that never meet in a window, but take turns. Near miss: plain updates, as of memory that is freed and given to
+    /// another thread.
+    #[test]
+    fn one_of_many_counters_is_suspected_by_turns() {
+        let suspected = |kind: AccessKind, turns: u32| {
+            let mut lines = Lines::default();
+            for step in 0..=u64::from(turns) {
+                for counter in 0..20 {
+                    let time_ns = (step * 20 + counter) * WINDOW_NS;
+                    lines.add(0, row((step % 2) as u32, time_ns, 0x1000 + counter * LINE, kind));
+                }
+            }
+            lines.nominated().len()
+        };
+        assert_eq!(suspected(AccessKind::Atomic, TURNS), BY_TURNS as usize);
+        assert_eq!(suspected(AccessKind::Atomic, TURNS - 1), 0);
+        assert_eq!(suspected(AccessKind::Update, 2 * TURNS), 0);
     }
 
     #[test]

@@ -2,13 +2,43 @@
 
 #![allow(clippy::unwrap_used, reason = "test code")]
 
-use crate::answer::CauseId;
+use crate::answer::{Answer, CauseId};
 use crate::common::memory::*;
 use crate::common::*;
+use recording::synthetic::ms;
 use recording::tables::*;
+
+/// Accesses of 100 counters on a line each, of which one was tried. `of`: which counter a thread uses at a time, in
+/// milliseconds.
+fn many(kind: AccessKind, tried: bool, of: fn(u64, u64) -> u64) -> Answer {
+    let mut tables = slower();
+    accesses(&mut tables, [(kind, LINE), (kind, LINE)]);
+    for row in &mut tables.accesses {
+        row.address = LINE + 64 * of(u64::from(row.thread.0), row.time_ns / ms(1));
+    }
+    if tried {
+        confirm(&mut tables, [(true, LINE), (true, LINE)]);
+    }
+    let answer = answer_for(&tables);
+    assert_balanced(&answer);
+    answer
+}
+
+/// One thread is half a round behind the other.
+fn in_turn(thread: u64, at_ms: u64) -> u64 {
+    (at_ms + 50 * thread) % 100
+}
 
 mod positive {
     use super::*;
+
+    /// As the reference counts of a tree's nodes.
+    #[test]
+    fn counters_like_one_that_was_proven_are_shared() {
+        let answer = many(AccessKind::Atomic, true, in_turn);
+        assert_eq!(ids(&answer), [CauseId::TRUE_SHARING], "{:#?}", answer.verdict);
+        assert!(answer.verdict.causes[0].share > 0.9, "{:#?}", answer.verdict);
+    }
 
     #[test]
     fn the_same_bytes_are_true_sharing() {
@@ -49,6 +79,20 @@ mod positive {
 
 mod near_miss {
     use super::*;
+
+    /// Nothing was tried; plain updates, as of a thread's own data; and memory that the other thread gets once.
+    #[test]
+    fn counters_that_nothing_proves_are_not_shared() {
+        let handed_on: fn(u64, u64) -> u64 = |thread, at_ms| at_ms % 50 + 50 * (thread ^ u64::from(at_ms > 600));
+        let few = [
+            many(AccessKind::Atomic, false, in_turn),
+            many(AccessKind::Update, true, in_turn),
+            many(AccessKind::Atomic, true, handed_on),
+        ];
+        for answer in few {
+            assert_eq!(ids(&answer), [CauseId::NONE], "{:#?}", answer.verdict);
+        }
+    }
 
     #[test]
     fn a_variable_that_all_threads_only_read_is_not_shared() {
