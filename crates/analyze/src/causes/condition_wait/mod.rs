@@ -30,6 +30,7 @@ use crate::model::similar_threads::{self, Calls};
 use crate::model::task_sleeps::SleepReason;
 use crate::runtimes::{self, Scheduler, is_interpreter, is_scheduler_alone};
 use crate::scaling::more_could_wait;
+use recording::tables::Thread;
 use recording::{StackId, ThreadId};
 use stage::{MOST, one_thread, remedies};
 use std::collections::{BTreeMap, BTreeSet};
@@ -298,7 +299,7 @@ struct Stage {
     seen: Vec<(SeenAt, f64)>,
     /// Share of the waiting that fell into its running time.
     share: f64,
-    /// Running time over life time of its threads; of a thread that sets the pace, the share in which it has work.
+    /// Of the life time of its threads, the share in which they run; of one thread, in which it runs or is ready to.
     utilisation: f64,
 }
 
@@ -332,9 +333,13 @@ fn stages(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>, seen: &[(SeenAt, f64)]
         stage.seen = seen.iter().filter(|(at, _)| stage.threads.contains(&at.thread)).copied().collect();
         let rows = || stage.threads.iter().filter_map(|t| ledger.traced.threads.get(t));
         let life: f64 = rows().map(|t| t.end_ns.saturating_sub(t.start_ns) as f64).sum();
-        let ran: f64 = rows().map(|t| t.running_ns as f64).sum();
-        stage.utilisation = if life > 0.0 { (ran / life).min(1.0) } else { 0.0 };
-        // A thread that sets the pace has work also while others, such as its runtime's own, have its processor.
+        // Others, such as its runtime's own threads, may have the processor of one thread that has work. Of several, one is
+        // often ready because another one has just woken it.
+        let alone = stage.threads.len() == 1;
+        let ready = |t: &Thread| if alone { t.runnable_ns.saturating_add(t.preempted_ns) } else { 0 };
+        let had_work: f64 = rows().map(|t| t.running_ns.saturating_add(ready(t)) as f64).sum();
+        stage.utilisation = if life > 0.0 { (had_work / life).min(1.0) } else { 0.0 };
+        // Where one sets the pace, that counts for the measured part of its life.
         let pace = ledger.pace.filter(|pace| stage.threads.iter().eq([&pace.thread]));
         stage.utilisation = pace.map_or(stage.utilisation, |pace| pace.has_work.clamp(stage.utilisation, 1.0));
     }

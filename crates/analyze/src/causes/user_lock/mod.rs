@@ -289,7 +289,8 @@ fn interpreted(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>, process: Option<u
 /// What the holders of a lock do while others wait for it.
 fn while_held(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>, group: &Group<'_, '_>) -> Option<Holders> {
     let waits = group.waits.iter().map(|w| w.wait.wait).collect();
-    holders(facts, ledger, &hand_overs(ledger.traced, &waits).holds)
+    let found = hand_overs(ledger.traced, &waits);
+    if found.are_whole() { holders(facts, ledger, &found.holds) } else { None }
 }
 
 fn summary(
