@@ -197,3 +197,26 @@ fn a_lack_of_descriptors_is_reported() {
     }
     assert!(failed >= 1, "the limits were meant to be too small");
 }
+
+/// A recording that is whole is not called damaged where knee may open too few files to read it.
+#[test]
+fn a_lack_of_descriptors_is_no_damage_of_the_recording() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = Command::new(KNEE).args([SWEEP, PROGRAM].concat()).current_dir(folder.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let mut failed = 0;
+    for descriptors in 3..16 {
+        let output = limited(folder.path(), &format!("ulimit -n {descriptors}"), &["report", "out"]);
+        let errors = text(&output.stderr);
+        match output.status.code() {
+            Some(0 | 127) => {}
+            Some(1) => {
+                failed += 1;
+                assert!(errors.contains("Too many open files"), "{descriptors}: {errors}");
+                assert!(!errors.contains("damaged"), "{descriptors}: {errors}");
+            }
+            status => panic!("{descriptors}: {status:?} {errors}"),
+        }
+    }
+    assert!(failed >= 1, "the limits were meant to be too small");
+}

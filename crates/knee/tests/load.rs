@@ -75,6 +75,24 @@ fn fails(output: &Output, why: &str) {
     assert!(errors.contains(why), "{errors}");
 }
 
+/// Its limit is lowered while it waits for the server, which then never seems to listen.
+#[test]
+fn a_lack_of_descriptors_ends_the_wait_for_a_server() {
+    let place = Place::new();
+    let mut command = place.knee(ASK, &["--ready-within", "20"], &["sh", "-c", "sleep 60", "{threads}"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let children = format!("/proc/{0}/task/{0}/children", child.id());
+    while child.try_wait().unwrap().is_none() && fs::read_to_string(&children).unwrap().is_empty() {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let limit = Command::new("prlimit").args(["--nofile=4", "--pid", &child.id().to_string()]).status().unwrap();
+    assert!(limit.success());
+    let output = child.wait_with_output().unwrap();
+    assert!(!output.status.success());
+    assert!(errors(&output).contains("Too many open files"), "{}", errors(&output));
+    assert_eq!(place.left(), Vec::<String>::new());
+}
+
 #[test]
 fn a_run_lasts_as_long_as_its_load() {
     let place = Place::new();

@@ -87,6 +87,30 @@ fn a_trial_without_its_runs_does_not_hide_the_others() {
     }
 }
 
+/// As a knee that was ended at once leaves it.
+#[test]
+fn trials_without_the_unchanged_program_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    script(folder.path(), ":");
+    let made = knee(folder.path(), &[USUAL, &["--trial", "nothing", "--", "./job"]].concat());
+    assert!(made.status.success(), "{}", text(&made.stderr));
+    for gone in ["out/unchanged/meta.json", "out/unchanged"] {
+        let gone = folder.path().join(gone);
+        if gone.is_dir() {
+            fs::remove_dir_all(gone).unwrap()
+        } else {
+            fs::remove_file(gone).unwrap()
+        }
+        let again = knee(folder.path(), &["report", "out"]);
+        let errors = text(&again.stderr);
+        assert_eq!(again.status.code(), Some(5), "{errors}");
+        assert!(
+            errors.contains("the runs of the unchanged program cannot be read") && errors.contains("knee try"),
+            "{errors}"
+        );
+    }
+}
+
 #[test]
 fn the_same_program_is_neither_faster_nor_slower() {
     let folder = tempfile::tempdir().unwrap();

@@ -2,7 +2,7 @@
 
 use super::ready::{Ready, Watching};
 use crate::counters::{Counters, Counting};
-use crate::error::Error;
+use crate::error::{Error, lacks_descriptors};
 use crate::exit::Exit;
 use crate::launch::family::{self, Used};
 use crate::launch::{
@@ -208,6 +208,7 @@ fn wait_until_ready(
             return Err(Trouble::Ended { was_ready: false });
         }
         limits.hold()?;
+        can_look(pid)?;
         if serving.ready.now(&family::members(pid), printed.load(Ordering::SeqCst)) {
             return Ok(handle);
         }
@@ -215,6 +216,14 @@ fn wait_until_ready(
             let (seconds, until) = (serving.ready_within.as_secs_f64(), serving.ready.to_string());
             return Err(Trouble::Other(Error::NotReady { seconds, until }));
         }
+    }
+}
+
+/// Without descriptors for the files of /proc no server would ever seem to listen.
+fn can_look(pid: u32) -> Result<(), Trouble> {
+    match File::open("/proc/self/stat") {
+        Err(source) if lacks_descriptors(&source) => Err(Trouble::Other(Error::Process { pid, source })),
+        _ => Ok(()),
     }
 }
 

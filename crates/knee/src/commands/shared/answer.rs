@@ -10,6 +10,7 @@ use analyze::answer::Answer;
 use analyze::model::Model;
 use analyze::{Analysis, analyze, answer_for};
 use anyhow::Context;
+use collect::error::shortage;
 use recording::{Recording, Tables};
 use std::fs;
 use std::io::ErrorKind;
@@ -29,11 +30,15 @@ pub(in crate::commands) const PAGE: &str = "report.html";
 /// When it cannot be read.
 pub(in crate::commands) fn tables(folder: &Path) -> anyhow::Result<Tables> {
     let mut tables = Recording::open(folder).and_then(|recording| recording.tables()).map_err(|error| {
+        // Where the machine lacks something, the recording may be whole.
+        let lacks = shortage(&error);
         let status = match &error {
             recording::Error::Io { source, .. } if source.kind() == ErrorKind::PermissionDenied => Status::Permission,
+            _ if lacks.is_some() => Status::Internal,
             _ => Status::Recording,
         };
         let hint = match &error {
+            _ if lacks.is_some() => lacks.map(str::to_owned),
             _ if status == Status::Permission => Some("recordings belong to the user who made them".to_owned()),
             recording::Error::NotARecording { .. } => Some(mistakes::recording_instead(folder)),
             recording::Error::Io { source, .. } => {

@@ -76,7 +76,11 @@ pub(in crate::commands) fn experiment_of(folder: &Path) -> anyhow::Result<Experi
         .filter(|(first, _)| first.variant == UNCHANGED)
         .ok_or_else(|| damaged("its first case is not the unchanged program"))?;
     let at = |recording: &str| folder.join(recording);
-    let unchanged = timed(&at(&first.recording))?;
+    // Without these there is nothing to compare with, as when knee was ended at once.
+    let unchanged = timed(&at(&first.recording)).map_err(|error| {
+        damaged(&format!("the runs of the unchanged program cannot be read: {error:#}"))
+            .hint("if the trials were ended before their first run, make them again with `knee try`")
+    })?;
     let (mut cases, mut unread) = (Vec::new(), Vec::new());
     for entry in others {
         // A name may have a number behind it.
