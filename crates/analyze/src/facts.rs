@@ -98,8 +98,13 @@ pub fn more_threads(ledgers: &[Ledger<'_, '_>]) -> bool {
     ledgers.first().is_some_and(|base| base.traced.uses_more() && !base.traced.is_only_run)
 }
 
-/// A loss below this share of the capacity is small: that there is one is not enough then, it must certainly be as large as
-/// the smallest cause.
+/// True when the program itself certainly loses enough at a count to matter. What the machine took does not count.
+pub fn has_loss(ledger: &Ledger<'_, '_>) -> bool {
+    !ledger.scales() && ledger.least_loss > 0.0 && large(ledger, ledger.own_loss())
+}
+
+/// A loss below this share of the capacity is small: that there is one is not enough for a cause then, it must certainly be
+/// as large as the smallest cause. Nothing is clear for that.
 ///
 /// Decides: whether a program that scales well is told a cause.
 /// From: chosen, with clean programs of other authors in view: with 2 threads they were 1.7 to 1.8 times as fast, between
@@ -108,14 +113,9 @@ pub fn more_threads(ledgers: &[Ledger<'_, '_>]) -> bool {
 /// Wrong if: a program loses 14 % in runs that scatter by a tenth: what it loses is told as noise.
 const SMALL: f64 = 0.15;
 
-/// True when the program itself certainly loses enough at a count to matter. What the machine took does not count.
-pub fn has_loss(ledger: &Ledger<'_, '_>) -> bool {
-    let own = ledger.own_loss();
-    let certain = match own > SMALL * ledger.account.capacity {
-        true => ledger.least_loss > 0.0,
-        false => large(ledger, ledger.account.loss_interval.low),
-    };
-    !ledger.scales() && certain && large(ledger, own)
+/// True when a loss is large, or certainly as large as the smallest cause.
+fn is_certain(ledger: &Ledger<'_, '_>) -> bool {
+    ledger.own_loss() > SMALL * ledger.account.capacity || large(ledger, ledger.account.loss_interval.low)
 }
 
 /// True when `seconds` are more than [`MIN_SHARE`] of the capacity.
@@ -132,7 +132,7 @@ pub fn in_proportion(ledger: &Ledger<'_, '_>, seconds: f64) -> String {
 
 /// True when a charge is large, and certain despite sampling and the noise of the loss.
 pub fn significant(ledger: &Ledger<'_, '_>, (seconds, error): (f64, f64)) -> bool {
-    has_loss(ledger) && large(ledger, seconds) && seconds > NORMAL_95 * error
+    has_loss(ledger) && is_certain(ledger) && large(ledger, seconds) && seconds > NORMAL_95 * error
 }
 
 /// A charge's share of the program's own loss, 0 to 1. Where gains offset losses, the share of all losses, so that the

@@ -169,6 +169,7 @@ fn cause<'t>(
         },
     );
     let what = lines.first().map(|line| variables(facts, line, words.kind)).unwrap_or_default();
+    let what = if lines.len() > TOLD { format!("{what} across {} cache lines", lines.len()) } else { what };
     Cause {
         summary: (words.summary)(&what, &at),
         evidence: rows(facts, ledger, lines, lost.0, words.kind),
@@ -257,9 +258,11 @@ fn rows<'t>(
             rows.push(evidence(what, samples as f64, Unit::Of("samples"), "accesses"));
         }
         let shared = line.trials.iter().map(|row| row.shared_trials).max().unwrap_or(0);
-        let of = line.trials.iter().map(|row| row.trials).max().unwrap_or(0);
-        let what = format!("of {of} trials of 600 µs, those in which several threads hit line {:#x}", line.address);
-        rows.push(evidence(what, f64::from(shared), Unit::Of("trials"), "confirmations"));
+        // A line that is like one that was proven has no trials of its own.
+        if let Some(of) = line.trials.iter().map(|row| row.trials).max() {
+            let what = format!("of {of} trials of 600 µs, those in which several threads hit line {:#x}", line.address);
+            rows.push(evidence(what, f64::from(shared), Unit::Of("trials"), "confirmations"));
+        }
         if kind == SharingKind::False
             && let Some(distance) = apart(uses())
         {

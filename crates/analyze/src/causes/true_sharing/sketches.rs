@@ -37,7 +37,10 @@ mod positive {
     fn counters_like_one_that_was_proven_are_shared() {
         let answer = many(AccessKind::Atomic, true, in_turn);
         assert_eq!(ids(&answer), [CauseId::TRUE_SHARING], "{:#?}", answer.verdict);
-        assert!(answer.verdict.causes[0].share > 0.9, "{:#?}", answer.verdict);
+        let cause = &answer.verdict.causes[0];
+        assert!(cause.share > 0.9 && cause.summary.contains(" across 100 cache lines all the time"), "{cause:#?}");
+        let trials = cause.evidence.iter().filter(|row| row.what.contains("trials of 600 µs"));
+        assert!(trials.clone().count() <= 1 && trials.into_iter().all(|row| row.value > 0.0), "{cause:#?}");
     }
 
     #[test]
