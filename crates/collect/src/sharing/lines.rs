@@ -74,7 +74,7 @@ const WINDOW_NS: u64 = 2_000_000;
 /// Wrong if: a lock goes from thread to thread: it is then tried, and the trials see that threads hand it on.
 const TURNS: u32 = 8;
 /// Decides: how many lines are suspected by turns. The trials of a run are few, and lines of one kind are alike.
-/// From: a run of a second has some 60 trials; a line needs 8 to be proven.
+/// From: arithmetic: a run of a second has 25 ms for trials, some 60 with 12 traps of 30 µs each; a line needs 8 to be proven.
 /// Shown by: `one_of_many_counters_is_suspected_by_turns`.
 /// Wrong if: the first three lines are the only ones that threads do not really share.
 const BY_TURNS: u32 = 3;
