@@ -272,7 +272,7 @@ fn source_lines_have_their_seconds() {
     };
     beside(40, "1.0 s");
     beside(39, "");
-    let titles = "<span class=\"spent\">waits</span> <span class=\"number\">line</span> of the line with all that it calls, \
+    let titles = "<span class=\"spent\">waits</span> <span class=\"number\">line</span> of the line and its calls, \
                   per run with 2 threads";
     assert!(page.contains(titles), "{titles}");
 }

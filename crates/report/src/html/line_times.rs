@@ -35,7 +35,7 @@ impl<'t> LineTimes<'t> {
     ) -> LineTimes<'t> {
         let mut times = LineTimes::default();
         let Some(observed) = Observed::at(analysis, Some(threads)).filter(|_| !files.is_empty()) else { return times };
-        times.of = format!("of the line with all that it calls, {per_work} with {}", observed.traced.count());
+        times.of = format!("of the line and its calls, {per_work} with {}", observed.traced.count());
         let mut by_stack: HashMap<StackId, LineTime> = HashMap::new();
         let each = seconds_per_sample(&observed);
         for stack in observed.traced.samples.iter().filter_map(|sample| sample.user_stack) {

@@ -39,7 +39,8 @@ use std::collections::{BTreeMap, BTreeSet};
 ///
 /// Decides: whether a stage is reported as the one that the other threads wait for.
 /// From: chosen: a busy stage spends the rest of its time on handing over; no measurement.
-/// Shown by: `the_stage_that_sets_the_pace_is_named_with_its_utilisation`, at 100 %.
+/// Shown by: `the_stage_that_sets_the_pace_is_named_with_its_utilisation`, at 100 %, and
+/// `a_stage_is_busy_also_while_others_have_its_processor`, at 90 % and 60 %.
 /// Wrong if: the slowest stage waits for a device for a third of its time: it sets the pace, but is not named.
 const BUSY: f64 = 0.7;
 

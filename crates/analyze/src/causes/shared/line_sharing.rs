@@ -252,9 +252,12 @@ fn rows<'t>(
             places(facts, line.run, line.address, uses()).into_iter().take(TOLD)
         {
             let who: Vec<String> = threads.iter().take(TOLD).map(|id| thread(ledger, *id)).collect();
-            let does =
-                if uses().any(|used| used.writes && threads.contains(&used.thread)) { "writes" } else { "reads" };
-            let what = format!("samples at {name}, which {} {does}", who.join(", "));
+            let writes = uses().any(|used| used.writes && threads.contains(&used.thread));
+            let (who, s) = (listed(&who), if who.len() == 1 { "s" } else { "" });
+            let what = match writes {
+                true => format!("samples at {name}, which {who} write{s}"),
+                false => format!("samples at {name}, which {who} read{s}"),
+            };
             rows.push(evidence(what, samples as f64, Unit::Of("samples"), "accesses"));
         }
         let shared = line.trials.iter().map(|row| row.shared_trials).max().unwrap_or(0);

@@ -5,6 +5,7 @@
 use super::Traced;
 use crate::model::code::{Code, Owner};
 use crate::model::stacks::Stacks;
+use recording::meta::Counted;
 use recording::tables::Wait;
 use recording::{StackId, ThreadId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -55,7 +56,14 @@ pub(in crate::model) fn without_share<'t>(run: &Traced<'t>, stacks: &Stacks<'t>)
     idle.into_iter().filter(waits_for_work).collect()
 }
 
-/// Threads that were made at one line of the program, as many as were asked for, if one of them works.
+/// Threads that were made at one line of the program, as many as were asked for, if one of them works. None where no number
+/// was asked for.
+///
+/// Decides: whether a thread that hardly runs is a worker without work, also when it has ended.
+/// From: reasoned, not measured: a program that is asked for n threads and makes n at one line divides its work among them.
+/// Two programs whose keys all hash to one worker showed the need.
+/// Shown by: `a_worker_that_finds_nothing_and_ends_has_no_share`, `a_thread_that_ends_at_once_may_be_no_worker`.
+/// Wrong if: the stages of a pipeline are started in one loop, as many as were asked for, and one hardly has work.
 fn crew(run: &Traced<'_>, stacks: &Stacks<'_>, works: impl Fn(&ThreadId) -> bool) -> BTreeSet<ThreadId> {
     let mut made: BTreeMap<(&str, &str, Option<u32>), BTreeSet<ThreadId>> = BTreeMap::new();
     for thread in run.threads.values() {
@@ -65,6 +73,9 @@ fn crew(run: &Traced<'_>, stacks: &Stacks<'_>, works: impl Fn(&ThreadId) -> bool
         {
             made.entry((module, function, own.frame.line)).or_default().insert(thread.thread);
         }
+    }
+    if run.is_only_run || run.counted == Counted::Processors {
+        return BTreeSet::new();
     }
     let asked = run.run.threads as usize;
     let crews = made.into_values().filter(|crew| crew.len() == asked && crew.iter().any(&works));

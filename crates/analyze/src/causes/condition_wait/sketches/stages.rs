@@ -134,6 +134,40 @@ mod positive {
         assert!(ended.value > 1.0, "{ended:?}");
     }
 
+    /// The producer has work for 90 % of the time and runs for 60 %. Near miss: it has none for the rest.
+    #[test]
+    fn a_stage_is_busy_also_while_others_have_its_processor() {
+        let of = |ready: u64| {
+            let wait = "?@libc.so.6 < ?@libc.so.6 < take@app app.c:30 < consume@app app.c:50";
+            let read = "?@libc.so.6 < read@libc.so.6 < make@app app.c:9";
+            let tables = Sketch::new(4)
+                .clean_cpu(1, &around(0.72), &around(0.72))
+                .clean_cpu(3, &around(0.8), &around(0.72))
+                .traced(1, |run| {
+                    run.thread("main").runs(ms(480), "make@app app.c:10").runs(ms(240), "use@app app.c:20");
+                })
+                .traced(3, |run| {
+                    main_joins(run, ms(799));
+                    (0..40).fold(run.thread("producer"), |thread, _| {
+                        let thread = thread.blocks(Reason::Io, ms(8 - ready), read);
+                        let thread = if ready > 0 { thread.preempted(ms(ready)) } else { thread };
+                        thread.runs(ms(12), "make@app app.c:10")
+                    });
+                    for name in ["a", "b"] {
+                        (0..40).fold(run.thread(name), |thread, _| {
+                            thread.locks(0x500, ms(17), wait, "producer").runs(ms(3), "use@app app.c:20")
+                        });
+                    }
+                })
+                .tables();
+            found(&answer_for(&tables), CauseId::CONDITION_WAIT).unwrap().summary.clone()
+        };
+        let busy = of(6);
+        assert!(busy.contains("busy 90 % of the time: one thread (producer) in make"), "{busy}");
+        let waits = of(0);
+        assert!(waits.starts_with("Threads wait for each other"), "{waits}");
+    }
+
     #[test]
     fn work_in_the_threads_of_a_library_comes_from_who_hands_it_in() {
         let told = |hash: &str| {

@@ -66,7 +66,7 @@ mod positive {
         }
     }
 
-    /// All of the work was queued for the first one before the second one looked, and nothing for it.
+    /// Its queue is empty when it looks, and closed: all of the work is in the first one's.
     #[test]
     fn a_worker_that_finds_nothing_and_ends_has_no_share() {
         let answer = ends_at_once([START; 2], 0, NEXT);
