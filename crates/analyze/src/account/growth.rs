@@ -1,7 +1,7 @@
 //! On-CPU time beyond that of the baseline, by line.
 
 use super::lines::Why;
-use super::lines::{LineId, Unexplained};
+use super::lines::{LineId, Unexplained, Within};
 use super::parts::{LossPart, Parts};
 use super::profile::{Doing, Profile};
 use crate::model::{Model, Traced};
@@ -85,7 +85,7 @@ impl<'t> CpuProfile<'_, 't> {
 
     /// Share of the on-CPU time in which a runtime's own threads ran beside the requested threads.
     pub fn served(&self) -> f64 {
-        self.beside * self.profile.serving as f64 / self.profile.total.max(1) as f64
+        self.beside * self.profile.served()
     }
 
     fn failing(&self, number: u32) -> f64 {
@@ -134,12 +134,14 @@ pub fn growth<'t>(
     };
     let others = base_run.into_iter().flat_map(|b| b.profile.counts.keys());
     let mut synchronising = Vec::new();
+    let slower = base_run.map_or(1.0, |base| slower(run, base));
     let keys: BTreeSet<Doing> = run.profile.counts.keys().chain(others).copied().collect();
     for doing in keys {
         let (now, error) = run.spent(doing);
         let loss_there_too = |b: &CpuProfile<'_, 't>| b.wasted_at_base.contains(&doing);
-        let inside = |b: &CpuProfile<'_, '_>| match doing {
-            Doing::Compiling | Doing::Collector => 1.0 - b.beside,
+        let inside = |b: &CpuProfile<'_, 't>| match doing {
+            // What a program's own thread collects at the baseline takes its time there too.
+            Doing::Compiling | Doing::Collector => 1.0 - b.beside * b.profile.served_of(doing),
             _ => 1.0,
         };
         let spent_before = |b: &CpuProfile<'_, 't>| (b.spent(doing).0 * inside(b), b.spent(doing).1 * inside(b));
@@ -181,7 +183,13 @@ pub fn growth<'t>(
             }
             other => line(other),
         };
-        parts.add_sampled(id, now - before, error + base_error);
+        // What is as much slower as the program's own code has no reason of its own.
+        let evenly = match doing {
+            Doing::Allocator(Within::Code) => (now - before).min(before * (slower - 1.0)).max(0.0),
+            _ => 0.0,
+        };
+        parts.add_sampled(LineId::SameFunctions, evenly, 0.0);
+        parts.add_sampled(id, now - before - evenly, error + base_error);
     }
     settle(&mut synchronising);
     for (doing, seconds, variance) in synchronising {
@@ -189,6 +197,22 @@ pub fn growth<'t>(
     }
     functions.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     (parts.list(), functions)
+}
+
+/// How many times as long the functions of the baseline take: all of them together, at least 1. All code takes longer on
+/// a slower processor, and where threads compete for caches and memory.
+///
+/// Decides: how much of the growth of the allocator's code is booked as that of the same functions.
+/// From: the model: what slows all code alike is no property of the allocator.
+/// Shown by: `an_allocator_that_is_as_much_slower_as_the_program_is_none`.
+/// Wrong if: the program's own code is slower because of how memory is allocated, by as much as the allocator's code:
+/// objects of several threads in one cache line, say. The time is then open.
+fn slower<'t>(run: &CpuProfile<'_, 't>, base: &CpuProfile<'_, 't>) -> f64 {
+    let functions = base.profile.counts.keys().filter(|doing| matches!(doing, Doing::Function(..)));
+    let (now, before) = functions
+        .map(|doing| (run.spent(*doing).0, base.spent(*doing).0))
+        .fold((0.0, 0.0), |sum, part| (sum.0 + part.0, sum.1 + part.1));
+    if before > 0.0 { (now / before).max(1.0) } else { 1.0 }
 }
 
 /// Offsets kinds of synchronising that take more than at the baseline against kinds that take less. Code of locks

@@ -455,7 +455,7 @@ impl<'m, 't> Draft<'m, 't> {
     /// not count: as the observed run shows, or as the timed runs (processor time `cpu`) used beyond their capacity, if
     /// that is more.
     fn beside(&self, clean: &Clean<'_>, cpu: &[Measured]) -> f64 {
-        let served = self.profile.serving as f64 / self.profile.total.max(1) as f64;
+        let served = self.profile.served();
         let observed = self.split.surplus / self.split.on_cpu.max(f64::MIN_POSITIVE);
         let time = median_of(&clean.seconds_per_unit(self.traced.run.threads));
         let timed = median_of(cpu).zip(time).map(|(cpu, time)| 1.0 - time * f64::from(self.traced.processors()) / cpu);

@@ -102,8 +102,9 @@ pub struct Profile<'t> {
     calls: BTreeMap<u32, Doing<'t>>,
     /// All samples.
     pub total: u64,
-    /// Samples of threads that a runtime started to compile or to collect garbage, and of a collector's tasks in others.
-    pub serving: u64,
+    /// Samples of threads that a runtime started to compile or to collect garbage, and of a collector's tasks in others,
+    /// by what they show. A collection that the program's own thread runs is not among them.
+    pub serving: BTreeMap<Doing<'t>, u64>,
 }
 
 impl<'t> Profile<'t> {
@@ -116,6 +117,17 @@ impl<'t> Profile<'t> {
     /// code. Calls without a sample are left out.
     pub fn calls(&self) -> impl Iterator<Item = (u32, Doing<'t>)> {
         self.calls.iter().map(|(number, doing)| (*number, *doing))
+    }
+
+    /// The share of all samples that a runtime's own threads have.
+    pub fn served(&self) -> f64 {
+        self.serving.values().sum::<u64>() as f64 / self.total.max(1) as f64
+    }
+
+    /// The share that a runtime's own threads have of the samples that show `doing`.
+    pub fn served_of(&self, doing: Doing<'t>) -> f64 {
+        let of = |counts: &BTreeMap<Doing<'t>, u64>| counts.get(&doing).copied().unwrap_or_default() as f64;
+        of(&self.serving) / of(&self.counts).max(1.0)
     }
 
     /// Where the samples that `fits` selects were taken, and how many.
@@ -209,7 +221,9 @@ pub fn profile<'t>(
             Some(service) => matches!(service, Service::Compiler | Service::Collector),
             None => view.is_collector(),
         };
-        found.serving += if serves { count } else { 0 };
+        if serves {
+            *found.serving.entry(doing).or_default() += count;
+        }
         if !matches!(doing, Doing::Function(..) | Doing::Unknown) {
             found.sites.entry((doing, spot(&view))).or_insert((0, view)).0 += count;
         }

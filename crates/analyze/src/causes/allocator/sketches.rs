@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "test code")]
 
-use crate::answer::CauseId;
+use crate::answer::{Answer, CauseId};
 use crate::common::no_faster::*;
 use crate::common::*;
 use recording::Tables;
@@ -105,4 +105,57 @@ mod clean {
         assert_eq!(ids(&answer), [CauseId::NONE], "{:#?}", answer.verdict);
         assert!(answer.verdict.clear.contains(&CauseId::ALLOCATOR), "{:#?}", answer.verdict);
     }
+
+    /// A program's thread collects for 0.3 s, with a helper beside it, with one thread as with two. Only the helper's time is
+    /// new in the capacity.
+    #[test]
+    fn what_a_program_s_own_thread_collects_at_the_baseline_is_no_growth() {
+        let collects = |inner: &str| format!("v8::internal::Heap::CollectGarbage()@node < {inner}");
+        let sketch = Sketch::new(2).clean_cpu(1, &around(1.0), &around(1.3)).clean_cpu(2, &around(1.0), &around(1.3));
+        let tables = [1, 2]
+            .into_iter()
+            .fold(sketch, |sketch, count| {
+                sketch.traced(count, |run| {
+                    run.thread("main").runs(ms(700), WORK).runs(ms(300), &collects(WORK));
+                    run.thread_at("helper", ms(700)).runs(ms(300), &collects("worker@node"));
+                })
+            })
+            .tables();
+        let answer = answer_for(&tables);
+        assert_balanced(&answer);
+        let collected = |at: usize| answer.account[at].lines.iter().find(|line| line.what == "garbage collection");
+        let seconds = collected(1).map_or(0.0, |line| line.seconds);
+        assert!((seconds - 0.3).abs() < 0.03, "{seconds}: {:#?}", answer.account);
+    }
+
+    /// On a slower processor all code takes longer: the allocator's as much as the program's.
+    #[test]
+    fn an_allocator_that_is_as_much_slower_as_the_program_is_none() {
+        assert_eq!(found(&slower(1.25, 1.25), CauseId::ALLOCATOR).map(|c| &c.summary), None);
+        assert!(found(&slower(1.0, 1.5), CauseId::ALLOCATOR).is_some(), "it alone is slower");
+        assert!(found(&slower(1.25, 2.0), CauseId::ALLOCATOR).is_some(), "it is slower than the rest");
+    }
+}
+
+/// Two processes' worth of work that allocates for 40 % of the time; with two threads, own code takes `code` times as long
+/// and the allocator `allocator` times as long.
+fn slower(code: f64, allocator: f64) -> Answer {
+    let malloc = "malloc@libc.so.6 < new_node@app app.c:25 < insert@app app.c:41";
+    let (own, allocating) = ((300.0 * code) as u64, (200.0 * allocator) as u64);
+    let each = (own + allocating) as f64 * 1e-3;
+    let tables = Sketch::new(2)
+        .clean(1, &around(1.0))
+        .clean_cpu(2, &around(each), &around(2.0 * each))
+        .traced(1, |run| {
+            run.thread("a").runs(ms(600), WORK).runs(ms(400), malloc);
+        })
+        .traced(2, |run| {
+            for name in ["a", "b"] {
+                run.thread(name).runs(ms(own), WORK).runs(ms(allocating), malloc);
+            }
+        })
+        .tables();
+    let answer = answer_for(&tables);
+    assert_balanced(&answer);
+    answer
 }
