@@ -92,7 +92,7 @@ impl<'t> Stacks<'t> {
         }
         behind_interpreter(&mut found);
         if let Some(classes) = &self.classes {
-            below_own_classes(&mut found, classes);
+            around_own_classes(&mut found, classes);
         }
         found
     }
@@ -136,13 +136,15 @@ fn is_method(code: &Code<'_>) -> bool {
     code.kind == ModuleKind::Anonymous && !code.stub && code.name().is_some()
 }
 
-/// What a method of the program's own classes calls in other packages counts as a library. A stack without such a
-/// method is all the program's.
-fn below_own_classes(frames: &mut [Code<'_>], classes: &OwnClasses) {
+/// What a method of the program's own classes calls in other packages counts as a library, and so does what calls it from
+/// there. A stack without such a method is all the program's.
+fn around_own_classes(frames: &mut [Code<'_>], classes: &OwnClasses) {
     let own = |c: &Code<'_>| is_method(c) && c.name().is_some_and(|name| classes.hold(name));
-    let Some(outermost) = frames.iter().rposition(own) else { return };
-    let called = frames.iter_mut().take(outermost).filter(|c| c.owner == Owner::Own && is_method(c) && !own(c));
-    called.for_each(|c| c.owner = Owner::Library);
+    if !frames.iter().any(own) {
+        return;
+    }
+    let others = frames.iter_mut().filter(|c| c.owner == Owner::Own && is_method(c) && !own(c));
+    others.for_each(|c| c.owner = Owner::Library);
 }
 
 /// An interpreter's functions stand for those of its program where these have no names. Where they have names, the
@@ -165,9 +167,15 @@ mod tests {
 
     /// The program's own functions in a stack.
     fn own(stack: &str) -> Vec<String> {
+        own_beside(stack, stack)
+    }
+
+    /// The program's own functions in a stack, while another thread runs `other`.
+    fn own_beside(stack: &str, other: &str) -> Vec<String> {
         let tables = Sketch::new(2)
             .traced(2, |run| {
                 run.thread("a").runs(ms(1), &format!("memcpy@libc.so.6 < {stack}"));
+                run.thread("b").runs(ms(1), &format!("memcpy@libc.so.6 < {other}"));
             })
             .tables();
         let stacks = Stacks::new(&tables);
@@ -203,6 +211,10 @@ mod tests {
         assert_eq!(stack(main), ["com.acme.Desk.serve", "com.acme.app.Main.main"]);
         let other = "io.shop.Desk.serve@anonymous";
         assert_eq!(stack(other), ["com.zaxxer.Pool.get", "com.zaxxer.Source.get", "io.shop.Desk.serve"]);
+        let library = "org.rx.Map.next@anonymous < start@libjvm.so";
+        let callback = format!("com.acme.Desk.rate@anonymous < com.acme.Desk$$Lambda.apply@anonymous < {library}");
+        let called = own_beside(&callback, &format!("{main} < start@libjvm.so"));
+        assert_eq!(called, ["com.acme.Desk.rate"], "a library calls it, through code that was made for it");
         let native = own(&format!("wait@libc.so.6 < {pool} < {main}"));
         assert_eq!(native.len(), 4, "no virtual machine: {native:?}");
     }

@@ -37,8 +37,22 @@ pub(super) const THROUGHOUT: f64 = 0.8;
 /// that threads wait for a stage.
 const LONG_PERIODS: f64 = 10.0;
 
+/// So many waits at one place are told by the shares of the whole run, however long each of them is.
+///
+/// Decides: as [`LONG_PERIODS`], for tasks that take longer.
+/// From: reasoned: the tasks of a run that are left over at its end are few, and a thread waits once for each. Who waits
+/// thirty times waits throughout the run.
+/// Shown by: `tasks_of_a_hot_key_may_be_long`.
+/// Wrong if: a program hands its tasks to the pool in thirty batches, and the last task of each is the same thread's.
+const MANY_WAITS: u64 = 30;
+
+/// True where the shares of the whole run tell more than a look at each wait. See [`MANY_WAITS`].
+pub fn are_told_by_shares(traced: &Traced<'_>, blocked_ns: f64, count: u64) -> bool {
+    count >= MANY_WAITS || are_short(traced, blocked_ns, count)
+}
+
 /// True where waits that took `blocked_ns` together are too short for samples to show what ran during each.
-pub fn are_short(traced: &Traced<'_>, blocked_ns: f64, count: u64) -> bool {
+pub(super) fn are_short(traced: &Traced<'_>, blocked_ns: f64, count: u64) -> bool {
     blocked_ns < LONG_PERIODS * traced.trace.sample_period_ns as f64 * count as f64
 }
 

@@ -20,7 +20,7 @@ use crate::model::Traced;
 use crate::model::similar_threads::{self, Calls};
 use crate::model::stacks::Stacks;
 use crate::statistics::MIN_SHARE;
-pub use busy::are_short;
+pub use busy::are_told_by_shares;
 use busy::{Busy, MOST, THROUGHOUT, is_ended_by};
 use for_pool::{WaitForPool, for_pool};
 pub use largest_task::{LargestTask, largest_task};
@@ -76,9 +76,14 @@ pub fn largest_share(traced: &Traced<'_>, pools: &[BTreeSet<ThreadId>]) -> Optio
 
 /// Waits of a pool in which one thread has the largest share: those of the other threads for work from outside the pool,
 /// and those of who brings it for the pool.
-fn beside_largest(traced: &Traced<'_>, pools: &[BTreeSet<ThreadId>], why: &QuickMap<WaitId, Why>) -> Vec<WaitId> {
+fn beside_largest(
+    traced: &Traced<'_>,
+    stacks: &Stacks<'_>,
+    pools: &[BTreeSet<ThreadId>],
+    why: &QuickMap<WaitId, Why>,
+) -> Vec<WaitId> {
     let Some(LargestShare { busiest, pool }) = largest_share(traced, pools) else { return Vec::new() };
-    let short = |wait: &Wait| are_short(traced, wait.blocked_ns as f64, wait.count);
+    let short = |wait: &Wait| are_told_by_shares(traced, wait.blocked_ns as f64, wait.count);
     let may_be = |wait: &&Wait| matches!(why.get(&wait.wait), Some(Why::Condition | Why::Futex)) && short(wait);
     let waits: Vec<&Wait> = traced.waits.values().copied().filter(may_be).collect();
     let others = waits.iter().filter(|wait| pool.contains(&wait.thread) && wait.thread != busiest.thread);
@@ -94,8 +99,34 @@ fn beside_largest(traced: &Traced<'_>, pools: &[BTreeSet<ThreadId>], why: &Quick
         ran <= MOST * traced.length_ns() as f64 && waits.between(begin, end) > MOST * blocked
     });
     let fed = fed.into_iter().filter(|(_, giver)| for_pool.contains_key(giver)).map(|(wait, _)| wait);
+    // The busiest may bring the others' work itself, between its own parts of it.
+    let busiest_alone = BTreeSet::from([busiest.thread]);
+    let by_busiest = waits.iter().filter(|wait| {
+        wait.thread != busiest.thread && pool.contains(&wait.thread) && is_ended_by(traced, wait, &busiest_alone)
+    });
+    let by_busiest: Vec<WaitId> = match does_the_same(traced, stacks, &busiest, &pool) {
+        true => by_busiest.map(|wait| wait.wait).collect(),
+        false => Vec::new(),
+    };
     let by_pool = waits.iter().filter(|wait| for_pool.contains_key(&wait.thread) && is_ended_by(traced, wait, &pool));
-    fed.chain(by_pool.map(|wait| wait.wait)).collect()
+    fed.chain(by_pool.map(|wait| wait.wait)).chain(by_busiest).collect()
+}
+
+/// True when nearly all that the busiest thread of a pool does is what the next busiest one does, too. One that does
+/// more may keep the others waiting with it: with a serial part of the program, say.
+///
+/// Decides: whether waits that the busiest thread itself ends are for its too large share of the work.
+/// From: the model: who brings the others' work and is not slower for it has kept the rest to itself. How much is nearly
+/// all: see [`THROUGHOUT`].
+/// Shown by: `a_thread_with_the_largest_share_may_give_out_the_rest`,
+/// `a_busy_thread_that_does_more_than_the_others_has_no_larger_share`.
+/// Wrong if: a serial part is run by the functions that all threads run.
+fn does_the_same(traced: &Traced<'_>, stacks: &Stacks<'_>, busiest: &Busiest, pool: &BTreeSet<ThreadId>) -> bool {
+    let calls = traced.thread_calls(stacks);
+    let ran = |thread: &ThreadId| traced.threads.get(thread).map_or(0, |t| t.running_ns);
+    let next = pool.iter().filter(|thread| **thread != busiest.thread).max_by_key(|thread| ran(thread));
+    let alike = next.and_then(|next| Some(similar_threads::overlap(calls.get(&busiest.thread)?, calls.get(next)?)));
+    alike.is_some_and(|alike| alike > THROUGHOUT)
 }
 
 /// Waits at conditions that are for a next task, where there are not enough tasks for all threads.
@@ -123,7 +154,7 @@ pub(super) fn out_of_work(traced: &Traced<'_>, stacks: &Stacks<'_>, why: &QuickM
     // stretch: both may be ordinary hand-overs.
     let whole = |s: &Slice| s.count == 1 && s.spent_ns == s.end_ns.saturating_sub(s.start_ns);
     let long = |s: &Slice| whole(s) && s.spent_ns >= traced.trace.sample_period_ns;
-    let mut found = beside_largest(traced, &pools, why);
+    let mut found = beside_largest(traced, stacks, &pools, why);
     found.extend(caller::without_share(traced, stacks, why));
     found.extend(largest_task::without_share(traced, stacks, why));
     for (pool, waits) in candidates {

@@ -7,7 +7,7 @@ use crate::account::Ledger;
 use crate::account::criticality::{Idle, SeenAt};
 use crate::account::lines::Why;
 use crate::account::pieces::Activity;
-use crate::account::pool::{LargestShare, LargestTask, are_short, largest_share, largest_task, pools};
+use crate::account::pool::{LargestShare, LargestTask, are_told_by_shares, largest_share, largest_task, pools};
 use crate::answer::{Cause, Evidence, Unit};
 use crate::causes::shared::blame::{by_weight, named, running, samples_of, waits};
 use crate::causes::shared::{Meta, evidence, found};
@@ -63,7 +63,7 @@ pub(super) fn explain<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, lost: 
     if let Some(task) = largest_task(traced, &facts.model.stacks) {
         return unequal_tasks(facts, &task, &seen, rows, found(ledger, meta, lost));
     }
-    if are_short(traced, blocked * 1e9, count)
+    if are_told_by_shares(traced, blocked * 1e9, count)
         && let Some(largest) = largest_share(traced, &pools(traced, &facts.model.stacks))
     {
         return unequal(facts, &largest, ledger, rows, found(ledger, meta, lost));

@@ -23,7 +23,7 @@ impl Runtime for Java {
     }
 
     fn is_stub(&self, name: &str) -> bool {
-        name.ends_with(" (HotSpot)") || STUBS.iter().any(|stub| name.starts_with(stub))
+        name.ends_with(" (HotSpot)") || name.contains(LAMBDA) || STUBS.iter().any(|stub| name.starts_with(stub))
     }
 
     /// Threads wait in one function for locks, queues and everything else. Only names of methods tell which: the
@@ -61,6 +61,10 @@ static MONITOR: RuntimeLock = RuntimeLock {
 
 /// The virtual machine's names for generated code that belongs to no method.
 const STUBS: [&str; 5] = ["Interpreter", "StubRoutines", "call_stub", "I2C/C2I adapters", "MethodHandlesAdapterBlob"];
+
+/// Part of the names of classes that the virtual machine makes for lambda expressions (`InnerClassLambdaMetafactory`): their
+/// methods only call what the program has written.
+const LAMBDA: &str = "$$Lambda";
 
 /// Where threads wait for everything in the class library, and wake each other.
 const PARK: [&str; 4] = ["Parker::park(", "Parker::unpark(", "Unsafe_Park", "Unsafe_Unpark"];

@@ -47,6 +47,13 @@ mod positive {
         assert!((account.useful + books + account.unexplained - account.capacity).abs() < 1e-6, "{account:?}");
     }
 
+    /// All threads take 1.25 times as long, and have the same shares of the work.
+    #[test]
+    fn a_busy_thread_with_its_old_share_sets_the_pace_on_a_slower_machine() {
+        let answer = answer_for(&program(&[800, 320], &[1000, 200, 200]));
+        assert!(found(&answer, CauseId::CONDITION_WAIT).is_some(), "{:#?}", answer.verdict);
+    }
+
     /// The collector takes as much as the waiting for the busy thread.
     #[test]
     fn the_pace_is_told_before_what_is_as_large_beside_it() {

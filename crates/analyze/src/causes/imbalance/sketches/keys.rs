@@ -4,7 +4,7 @@
 
 use crate::answer::{Answer, CauseId};
 use crate::common::*;
-use recording::synthetic::{Sketch, us};
+use recording::synthetic::{Sketch, ms, us};
 
 const PRICE: &str = "price@app app.c:20 < worker@app app.c:60";
 const NEXT: &str = "?@libc.so.6 < pthread_cond_wait@libc.so.6 < next_task@app app.c:40 < worker@app app.c:58";
@@ -51,10 +51,84 @@ mod positive {
         assert!(cause.share > 0.9, "{cause:?}");
         assert!(found(&answer, CauseId::CONDITION_WAIT).is_none(), "{:#?}", answer.verdict);
     }
+
+    /// Forty waits of 20 ms, in which the giver runs for a part of the time.
+    #[test]
+    fn tasks_of_a_hot_key_may_be_long() {
+        let sketch = Sketch::new(2).clean(1, &around(1.2)).clean_cpu(2, &around(1.0), &around(1.2));
+        let tables = with_base(sketch, PRICE)
+            .traced(2, |run| {
+                let (mut giver, rounds) = (run.thread("giver"), 40);
+                for _ in 0..rounds {
+                    giver = giver.locks(0x200, us(17_500), FULL, "a").preempted(us(7500));
+                }
+                run.thread("a").runs(ms(1000), PRICE);
+                let mut b = run.thread("b");
+                for _ in 0..rounds {
+                    b = b.runs(us(5000), PRICE).locks(0x101, us(20_000), NEXT, "giver");
+                }
+            })
+            .tables();
+        let answer = answer_for(&tables);
+        assert_balanced(&answer);
+        let cause = found(&answer, CauseId::IMBALANCE).unwrap();
+        assert!(
+            cause.summary.starts_with("One of 2 threads that do the same work has most of it"),
+            "{}",
+            cause.summary
+        );
+    }
+
+    /// The busy thread brings the other one's tasks itself.
+    #[test]
+    fn a_thread_with_the_largest_share_may_give_out_the_rest() {
+        let answer = fed_by_the_busiest(2, "dispatch@app app.c:30 < worker@app app.c:60");
+        let cause = found(&answer, CauseId::IMBALANCE).unwrap();
+        assert!(
+            cause.summary.starts_with("One of 2 threads that do the same work has most of it"),
+            "{}",
+            cause.summary
+        );
+    }
+}
+
+/// A second in which `a` always works, `own` for `own_ms` of each 25 milliseconds, and gives `b` a task of 5 ms in each of
+/// them, for which `b` waits.
+fn fed_by_the_busiest(own_ms: u64, own: &str) -> Answer {
+    let rounds = 40;
+    let sketch = Sketch::new(2).clean(1, &around(1.2)).clean_cpu(2, &around(1.0), &around(1.2));
+    let tables = sketch
+        .traced(1, |run| {
+            let mut a = run.thread("a");
+            for _ in 0..rounds {
+                a = a.runs(ms(30 - own_ms), PRICE).runs(ms(own_ms), own);
+            }
+        })
+        .traced(2, |run| {
+            let mut a = run.thread("a");
+            for _ in 0..rounds {
+                a = a.runs(ms(25 - own_ms), PRICE).runs(ms(own_ms), own);
+            }
+            let mut b = run.thread("b");
+            for _ in 0..rounds {
+                b = b.runs(ms(5), PRICE).locks(0x101, ms(20), NEXT, "a");
+            }
+        })
+        .tables();
+    let answer = answer_for(&tables);
+    assert_balanced(&answer);
+    answer
 }
 
 mod near_miss {
     use super::*;
+
+    /// The thread that hands out the tasks also does what the others wait for.
+    #[test]
+    fn a_busy_thread_that_does_more_than_the_others_has_no_larger_share() {
+        let answer = fed_by_the_busiest(10, "merge@app app.c:30 < main@app app.c:70");
+        assert!(found(&answer, CauseId::IMBALANCE).is_none(), "{:#?}", answer.verdict);
+    }
 
     /// The thread that waits does something else: the busy one is a stage.
     #[test]
