@@ -7,8 +7,8 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use gimli::{
-    BaseAddresses, CfaRule, CieOrFde, DebugFrame, EhFrame, EhFrameHdr, EndianSlice, LittleEndian, UnwindContext,
-    UnwindSection,
+    BaseAddresses, CfaRule, CieOrFde, DebugFrame, EhFrame, EhFrameHdr, Encoding, EndianSlice, Format, LittleEndian,
+    Operation, RegisterRule, UnwindContext, UnwindSection, X86_64,
 };
 
 use crate::decode::Registers;
@@ -101,6 +101,31 @@ impl UnwindSections {
         }
     }
 
+    /// Of a function that moves its stack pointer to an aligned address: how far from the frame pointer the function keeps
+    /// where its frame begins. `None` for any other function, and where the file has no search table.
+    ///
+    /// GCC writes this as an expression (`DW_OP_breg6 (rbp); DW_OP_deref`), and the caller's frame pointer as saved where
+    /// the frame pointer points.
+    pub(crate) fn realigned(&self, stated: u64) -> Option<i64> {
+        let (frames, header, bases) = (self.eh_frame.as_ref()?, self.eh_frame_hdr.as_ref()?, self.bases());
+        let mut section = EhFrame::new(frames, LittleEndian);
+        section.set_address_size(8);
+        let header = EhFrameHdr::new(header, LittleEndian).parse(&bases, 8).ok()?;
+        let mut context = UnwindContext::new();
+        let row = header
+            .table()?
+            .unwind_info_for_address(&section, &bases, &mut context, stated, EhFrame::cie_from_offset)
+            .ok()?;
+        let CfaRule::Expression(frame) = row.cfa() else { return None };
+        let Some(RegisterRule::Expression(saved)) = row.register(X86_64::RBP) else { return None };
+        let mut saved = saved.get(&section).ok()?.operations(ENCODING);
+        let mut frame = frame.get(&section).ok()?.operations(ENCODING);
+        let (saved_at, kept_at) = (from_pointer(&saved.next().ok()??)?, from_pointer(&frame.next().ok()??)?);
+        let loads = matches!(frame.next().ok()?, Some(Operation::Deref { size: 8, space: false, .. }));
+        let ends = matches!((saved.next(), frame.next()), (Ok(None), Ok(None)));
+        (saved_at == 0 && loads && ends).then_some(kept_at)
+    }
+
     fn frame_rule<'a, S: UnwindSection<EndianSlice<'a, LittleEndian>>>(
         &self,
         section: &S,
@@ -141,5 +166,17 @@ impl UnwindSections {
             }
         }
         functions
+    }
+}
+
+/// How expressions in unwind information are written: addresses have eight bytes. Format and version matter only to
+/// operations that refer to debug information.
+const ENCODING: Encoding = Encoding { address_size: 8, format: Format::Dwarf32, version: 4 };
+
+/// The distance from the frame pointer, where an operation is the address of something there.
+fn from_pointer(operation: &Operation<EndianSlice<'_, LittleEndian>>) -> Option<i64> {
+    match operation {
+        Operation::RegisterOffset { register: X86_64::RBP, offset, .. } => Some(*offset),
+        _ => None,
     }
 }

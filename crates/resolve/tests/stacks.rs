@@ -35,6 +35,25 @@ fn stacks_are_complete_down_to_the_threads_start() {
     assert!(symbolizer.problems().is_empty(), "{:?}", symbolizer.problems());
 }
 
+/// GCC writes where the frame of such a function begins as an expression that reads memory.
+#[test]
+fn a_function_that_aligns_its_stack_has_callers() {
+    let directory = tempfile::tempdir().unwrap();
+    let program = compile("realigned.c", directory.path(), "realigned", &[]);
+    if cfg!(target_arch = "x86_64") {
+        let frames = common::run("readelf", &["--debug-dump=frames", program.to_str().unwrap()]);
+        assert!(frames.contains("DW_CFA_def_cfa_expression (DW_OP_breg6 (rbp)"), "{frames}");
+    }
+    let process = Stopped::start(&program, &[]);
+    let mut unwinder = process.unwinder(&ModuleCache::new());
+    let (frames, end) = process.unwind(&mut unwinder, process.threads()[0]);
+    let names = names(&unwinder, &mut Symbolizer::new(), &frames);
+    assert_eq!(end, StackEnd::Complete, "{names:?}");
+    let keeps = position(&names, "keeps");
+    assert_eq!(names[keeps..keeps + 4], ["keeps", "realigned", "outer", "main"], "{names:?}");
+    assert_eq!(names.last().unwrap(), "_start");
+}
+
 #[test]
 fn frames_have_the_lines_of_the_calls() {
     let directory = tempfile::tempdir().unwrap();

@@ -78,6 +78,33 @@ pub(crate) fn leave(
     Ok(Some(ip))
 }
 
+/// Leaves a frame of a function that has moved its stack pointer to an aligned address: see
+/// [`Leaving::Realigned`](super::leaving::Leaving::Realigned).
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn leave_realigned(
+    state: &mut FrameRegisters,
+    kept_at: i64,
+    read: &mut impl FnMut(u64) -> Result<u64, ()>,
+) -> Result<Option<u64>, Error> {
+    let mut word = |at: Option<u64>| {
+        let at = at.ok_or(Error::IntegerOverflow)?;
+        read(at).map_err(|()| Error::CouldNotReadStack(at))
+    };
+    let fp = state.bp();
+    let (frame, caller_fp) = (word(fp.checked_add_signed(kept_at))?, word(Some(fp))?);
+    let ip = word(frame.checked_sub(8))?;
+    if frame <= state.sp() {
+        return Err(Error::FramepointerUnwindingMovedBackwards);
+    }
+    if ip == 0 {
+        return Ok(None);
+    }
+    state.set_ip(ip);
+    state.set_bp(caller_fp);
+    state.set_sp(frame);
+    Ok(Some(ip))
+}
+
 /// Leaves the kernel's call of a signal handler; returns the address of the interrupted instruction.
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn interrupted(
@@ -112,5 +139,15 @@ pub(crate) fn interrupted(
     _state: &mut FrameRegisters,
     _read: &mut impl FnMut(u64) -> Result<u64, ()>,
 ) -> Result<u64, Error> {
+    Err(Error::DidNotAdvance)
+}
+
+/// As for `leave`.
+#[cfg(target_arch = "aarch64")]
+pub(crate) fn leave_realigned(
+    _state: &mut FrameRegisters,
+    _kept_at: i64,
+    _read: &mut impl FnMut(u64) -> Result<u64, ()>,
+) -> Result<Option<u64>, Error> {
     Err(Error::DidNotAdvance)
 }

@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 
 use framehop::{ExplicitModuleSectionInfo, FrameAddress, Unwinder as _};
 
-use super::arch::{Engine, Rules, frame_pointer, interrupted, leave, set_stack_pointer, stack_pointer, start};
+use super::arch::{
+    Engine, Rules, frame_pointer, interrupted, leave, leave_realigned, set_stack_pointer, stack_pointer, start,
+};
 use super::epilogue::{AHEAD, CALL, end_ahead, ends_with_call};
 use super::leaving::{CODE, Leaving, leaving};
 use super::rest::WholeStack;
@@ -328,6 +330,9 @@ impl Unwinder {
                 Some(Leaving::Return { skip, frame_pointer }) => {
                     leave(&mut state, skip, frame_pointer, &mut |address| stack.word(address))
                 }
+                Some(Leaving::Realigned { kept_at }) => {
+                    leave_realigned(&mut state, kept_at, &mut |address| stack.word(address))
+                }
                 Some(Leaving::Checked { skip, frame_pointer })
                     if stack
                         .word(stack_pointer(&state).wrapping_add(skip))
@@ -555,6 +560,14 @@ fn module_leaving(code: &CodeMapping, module: &Module, at: CodeAddress) -> Optio
                 cfg!(target_arch = "x86_64").then_some(Leaving::Return { skip, frame_pointer: skip.checked_sub(8) })
             }
         };
+    }
+    // The engine has no answer there, and takes the frame pointer for the frame.
+    if cfg!(target_arch = "x86_64")
+        && let Some(kept_at) = offset(at.lookup())
+            .and_then(|offset| module.stated_address(offset))
+            .and_then(|address| module.unwind.realigned(address))
+    {
+        return Some(Leaving::Realigned { kept_at });
     }
     let innermost = matches!(at, CodeAddress::InstructionPointer(_));
     let found = leaving(&module.code(offset(at.raw())?, CODE), innermost)?;
