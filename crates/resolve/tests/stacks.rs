@@ -54,6 +54,27 @@ fn a_function_that_aligns_its_stack_has_callers() {
     assert_eq!(names.last().unwrap(), "_start");
 }
 
+/// V8's library and much assembler: the file has unwind information, but not for these functions.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn the_innermost_function_may_have_no_unwind_information() {
+    let directory = tempfile::tempdir().unwrap();
+    let program = compile("bare.c", directory.path(), "bare", &[]);
+    for (arguments, innermost) in [(&[][..], "framed"), (&["x"][..], "frameless")] {
+        let process = Stopped::start(&program, arguments);
+        let mut unwinder = process.unwinder(&ModuleCache::new());
+        let thread = process.threads()[0];
+        let mut registers = process.registers(thread);
+        let stack = process.stack(registers.sp, 1 << 16);
+        registers.bp = u64::from_le_bytes(*stack.first_chunk().unwrap());
+        let mut frames = Vec::new();
+        let end = unwinder.unwind(&registers, &stack, &mut frames);
+        let names = names(&unwinder, &mut Symbolizer::new(), &frames);
+        assert_eq!(end, StackEnd::Complete, "{names:?}");
+        assert_eq!(names[..3], [innermost, "calls", "main"], "{names:?}");
+    }
+}
+
 #[test]
 fn frames_have_the_lines_of_the_calls() {
     let directory = tempfile::tempdir().unwrap();

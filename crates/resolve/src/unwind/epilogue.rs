@@ -46,6 +46,47 @@ pub(super) fn end_ahead(code: &[u8], address: u64) -> Option<Leaving> {
     None
 }
 
+/// How many bytes of code are searched for the end of a function that keeps a frame pointer. Functions of V8's library
+/// (`KeyedHasIC_Megamorphic`) have 3.5 KB.
+pub(super) const FAR_AHEAD: usize = 8192;
+
+/// True when the function sets its stack pointer back by the frame pointer, further on: it keeps one.
+#[cfg(target_arch = "x86_64")]
+pub(super) fn keeps_frame_pointer(code: &[u8], address: u64) -> bool {
+    use iced_x86::{Decoder, DecoderOptions, FlowControl, Mnemonic, OpKind, Register};
+    let mut decoder = Decoder::with_ip(64, code, address, DecoderOptions::NONE);
+    while decoder.can_decode() {
+        let instruction = decoder.decode();
+        let moved = match instruction.op0_kind() {
+            OpKind::Register => instruction.op0_register(),
+            _ => Register::None,
+        };
+        let by_pointer = match instruction.mnemonic() {
+            Mnemonic::Leave => return true,
+            Mnemonic::Mov => instruction.op1_kind() == OpKind::Register && instruction.op1_register() == Register::RBP,
+            Mnemonic::Lea => instruction.memory_base() == Register::RBP,
+            _ => false,
+        };
+        if moved == Register::RSP && by_pointer {
+            return true;
+        }
+        // Here the next function begins.
+        let begins = moved == Register::RBP
+            && instruction.op1_kind() == OpKind::Register
+            && instruction.op1_register() == Register::RSP;
+        if begins || instruction.is_invalid() || instruction.flow_control() == FlowControl::Return {
+            return false;
+        }
+    }
+    false
+}
+
+/// On other architectures, code without unwind information is unwound by frame pointers.
+#[cfg(not(target_arch = "x86_64"))]
+pub(super) fn keeps_frame_pointer(_code: &[u8], _address: u64) -> bool {
+    false
+}
+
 /// True when a call ends where these bytes of code end.
 #[cfg(target_arch = "x86_64")]
 pub(super) fn ends_with_call(code: &[u8]) -> bool {
@@ -94,6 +135,22 @@ mod tests {
         // mov 0x20(%rsp), %rbp: the register held something else meanwhile.
         let saved = Some(Leaving::Checked { skip: 0x28, frame_pointer: Some(0x20) });
         assert_eq!(left(&[0x48, 0x8b, 0x6c, 0x24, 0x20, 0x48, 0x83, 0xc4, 0x28, 0xc3]), saved);
+    }
+
+    #[test]
+    fn a_function_that_ends_by_its_frame_pointer_keeps_one() {
+        let keeps = |end: &[u8]| keeps_frame_pointer(&method(end), 0x1000);
+        // mov %rbp, %rsp; pop %rbp; ret, as V8 writes it, also before a jump to another function
+        assert!(keeps(&[0x48, 0x8b, 0xe5, 0x5d, 0xc3]));
+        assert!(keeps(&[0x50, 0x48, 0x8b, 0xe5, 0x5d, 0xff, 0xe1]));
+        // leave; lea -8(%rbp), %rsp
+        assert!(keeps(&[0xc9, 0xc3]));
+        assert!(keeps(&[0x48, 0x8d, 0x65, 0xf8, 0x5b, 0x5d, 0xc3]));
+        // It returns without: add $0x28, %rsp; ret. What follows is another function.
+        assert!(!keeps(&[0x48, 0x83, 0xc4, 0x28, 0xc3, 0xc9, 0xc3]));
+        // It ends with a jump, and the next function begins: push %rbp; mov %rsp, %rbp; leave; ret
+        assert!(!keeps(&[0xff, 0xe1, 0x55, 0x48, 0x89, 0xe5, 0xc9, 0xc3]));
+        assert!(!keeps(&[]));
     }
 
     #[test]

@@ -15,6 +15,9 @@ pub(crate) enum Leaving {
     /// As `Return`, but only if a call comes before the address that is found there: the end that was found further on may be
     /// that of another function.
     Checked { skip: u64, frame_pointer: Option<u64> },
+    /// The return address is above what the frame pointer points to, which is the caller's; but only if a call comes before
+    /// the address that is found there.
+    Framed,
     /// The function has moved its stack pointer to an aligned address. Where its frame begins is kept `kept_at` bytes from
     /// the frame pointer, which points to the caller's.
     Realigned { kept_at: i64 },

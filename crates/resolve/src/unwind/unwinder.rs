@@ -12,14 +12,14 @@ use super::arch::{
     Engine, Rules, frame_pointer, interrupted, leave, leave_realigned, set_stack_pointer, stack_pointer, start,
 };
 use super::epilogue::{AHEAD, CALL, end_ahead, ends_with_call};
+use super::in_file::module_leaving;
 use super::leaving::{CODE, Leaving, leaving};
 use super::rest::WholeStack;
 use crate::address::{CodeAddress, UserRegisters};
 use crate::error::{ModuleError, ModuleProblem};
-use crate::go::GoFrame;
 use crate::jit::{BYTECODE, CALLER, HotSpot, INTERPRETED, Tables};
 use crate::maps::{MappedFile, Mapping};
-use crate::module::{Module, ModuleCache, ModuleRef};
+use crate::module::{ModuleCache, ModuleRef};
 
 /// The deepest stack that is followed, in frames. Real stacks rarely exceed 100; a copy of 16 KiB of stack holds at
 /// most 1,000 calls, and recursion beyond 256 tells nothing new about where time goes.
@@ -340,7 +340,11 @@ impl Unwinder {
                 {
                     leave(&mut state, skip, frame_pointer, &mut |address| stack.word(address))
                 }
-                Some(Leaving::Checked { .. }) | None => {
+                Some(Leaving::Framed) if stack.word(fp.wrapping_add(8)).is_ok_and(|word| self.is_after_call(word)) => {
+                    set_stack_pointer(&mut state, fp);
+                    leave(&mut state, 8, Some(0), &mut |address| stack.word(address))
+                }
+                Some(Leaving::Checked { .. } | Leaving::Framed) | None => {
                     let mut read = |address| stack.word(address);
                     self.engine.unwind_frame(frame_address(at), &mut state, &mut self.rules, &mut read)
                 }
@@ -386,7 +390,7 @@ impl Unwinder {
             return *known;
         }
         let found = match &code.module {
-            Some(module) => module_leaving(code, module, at),
+            Some(module) => module_leaving(&code.mapping, module, at),
             None => {
                 let mut bytes = [0; AHEAD];
                 let read = read_code(self.memory.as_deref(), at.raw(), &mut bytes);
@@ -542,36 +546,6 @@ impl Unwinder {
 fn read_code(memory: Option<&Path>, address: u64, bytes: &mut [u8]) -> usize {
     let file = memory.and_then(|memory| File::open(memory).ok());
     file.and_then(|file| file.read_at(bytes, address).ok()).unwrap_or(0)
-}
-
-/// How a frame in a file is left: by Go's function table, or by the instructions where there is nothing else.
-fn module_leaving(code: &CodeMapping, module: &Module, at: CodeAddress) -> Option<Leaving> {
-    let offset = |address: u64| Some(address.checked_sub(code.mapping.start)? + code.mapping.file_offset);
-    if let Some(go) = module.go()
-        && let Some(address) = offset(at.lookup()).and_then(|offset| module.stated_address(offset))
-        && let Some(function) = go.find(address)
-    {
-        return match go.frame(function, address)? {
-            GoFrame::Outermost => Some(Leaving::Outermost),
-            GoFrame::Switches => Some(Leaving::OtherStack),
-            // The frame pointer is saved first, below the return address; in a function without a frame it is not
-            // saved. On other architectures the return address has another place.
-            GoFrame::Size(skip) => {
-                cfg!(target_arch = "x86_64").then_some(Leaving::Return { skip, frame_pointer: skip.checked_sub(8) })
-            }
-        };
-    }
-    // The engine has no answer there, and takes the frame pointer for the frame.
-    if cfg!(target_arch = "x86_64")
-        && let Some(kept_at) = offset(at.lookup())
-            .and_then(|offset| module.stated_address(offset))
-            .and_then(|address| module.unwind.realigned(address))
-    {
-        return Some(Leaving::Realigned { kept_at });
-    }
-    let innermost = matches!(at, CodeAddress::InstructionPointer(_));
-    let found = leaving(&module.code(offset(at.raw())?, CODE), innermost)?;
-    (found == Leaving::Signal || !module.unwind.any()).then_some(found)
 }
 
 fn frame_address(at: CodeAddress) -> FrameAddress {
