@@ -6,12 +6,13 @@
 //! of the pool is always busy, and the others are not.
 //!
 //! Rooms: [`busy`] when threads are busy, and who ends a wait; [`caller`] a caller that takes part in the pool's work;
-//! [`for_pool`] who waits for the pool; [`largest_task`] a task that has most of the work.
+//! [`for_pool`] who waits for the pool; [`full`] who waits for a worker that has all; [`largest_task`] a task that has most of the work.
 //! May import: `account::lines`, `account::timeline`, `model`, `runtimes`, `statistics`, `recording`.
 
 mod busy;
 mod caller;
 mod for_pool;
+mod full;
 mod largest_task;
 
 use super::lines::Why;
@@ -156,6 +157,7 @@ pub(super) fn out_of_work(traced: &Traced<'_>, stacks: &Stacks<'_>, why: &QuickM
     let long = |s: &Slice| whole(s) && s.spent_ns >= traced.trace.sample_period_ns;
     let mut found = beside_largest(traced, stacks, &pools, why);
     found.extend(caller::without_share(traced, stacks, why));
+    found.extend(full::for_who_has_all(traced, why));
     found.extend(largest_task::without_share(traced, stacks, why));
     for (pool, waits) in candidates {
         let running = |state: State| state == State::Running;

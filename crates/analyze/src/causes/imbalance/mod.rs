@@ -103,6 +103,11 @@ fn explain<'t>(
     let ended = line(ledger, GOROUTINES_ENDED);
     let no_task = line(ledger, NO_TASK);
     let no_share = line(ledger, NO_SHARE);
+    // Who brings work waits for those that have all of it: that is the same time.
+    let (no_task, no_share) = match ledger.traced.without_share.is_empty() {
+        true => (no_task, no_share),
+        false => ((0.0, 0.0), (no_task.0 + no_share.0, no_task.1.hypot(no_share.1))),
+    };
     let (mut causes, mut missing) = (Vec::new(), None);
     // The barrier's code belongs to its waits: the wait for the last thread costs both.
     let rest = [finished, ended, no_task, no_share].into_iter().fold(lost, without);

@@ -28,7 +28,7 @@ const MOST: f64 = 0.5;
 pub(super) const DISPROVED: &str = "Give out the parts at random instead of by their key (even if the result is then wrong): if the \
                          time does not fall, the shares are not the cause.";
 
-fn no_task(idle: Idle) -> bool {
+pub(super) fn no_task(idle: Idle) -> bool {
     matches!(idle, Idle::Waiting(Activity::Blocked(Why::Task) | Activity::Woken(Why::Task)))
 }
 

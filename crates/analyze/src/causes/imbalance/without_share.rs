@@ -1,6 +1,6 @@
 //! Workers that get no work at all, while others of the same kind are busy.
 
-use super::pool_shares::DISPROVED;
+use super::pool_shares::{self, DISPROVED};
 use crate::account::Ledger;
 use crate::account::criticality::Idle;
 use crate::account::lines::Shape;
@@ -12,8 +12,9 @@ use crate::facts::Facts;
 use crate::model::code::place;
 use std::collections::BTreeMap;
 
+/// While a worker has no work, or who brings it waits for those that have all.
 fn no_share(idle: Idle) -> bool {
-    idle == Idle::Shape(Shape::NoShare)
+    idle == Idle::Shape(Shape::NoShare) || pool_shares::no_task(idle)
 }
 
 /// The cause.

@@ -47,8 +47,44 @@ fn second(b_runs: u64, stack: &str) -> Answer {
     answer
 }
 
+/// A second in which main waits at a full queue for `a`, which always works in `code`; `b` was started by main, too, at `made`, and
+/// waits at `stack` all the time.
+fn full(code: &str, made: &str, stack: &str) -> Answer {
+    let sketch = Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(1.0), &around(1.05));
+    let put = "?@libc.so.6 < pthread_cond_wait@libc.so.6 < put@app app.c:44 < main@app app.c:95";
+    let tables = sketch
+        .traced(1, |run| {
+            run.thread("main").runs(ms(50), "read@app app.c:93 < main@app app.c:95").locks(0x200, ms(950), put, "w");
+            run.thread("w").created_at(START).runs(ms(1000), APPLY);
+        })
+        .traced(2, |run| {
+            let mut main = run.thread("main");
+            for _ in 0..50 {
+                main = main.runs(ms(1), "read@app app.c:93 < main@app app.c:95").locks(0x200, ms(19), put, "a");
+            }
+            run.thread("a").created_at(START).runs(ms(1000), code);
+            run.thread("b").created_at(made).locks(0x101, ms(1000), stack, "main");
+        })
+        .tables();
+    let answer = answer_for(&tables);
+    assert_balanced(&answer);
+    answer
+}
+
 mod positive {
     use super::*;
+
+    #[test]
+    fn who_gives_all_to_one_worker_waits_for_it() {
+        let answer = full(APPLY, START, NEXT);
+        let cause = found(&answer, CauseId::IMBALANCE).unwrap();
+        assert_eq!(
+            cause.summary,
+            "One of 2 workers has all of the work, and the other one waits for it in next_batch (app.c:40): apply (app.c:20), \
+             called from worker (app.c:60)."
+        );
+        assert!(cause.share > 0.9, "{cause:?}");
+    }
 
     #[test]
     fn a_worker_that_gets_no_work_has_no_share() {
@@ -79,6 +115,15 @@ mod positive {
 
 mod near_miss {
     use super::*;
+
+    /// A thread that waits elsewhere for something else is no worker, so the busy one is a stage.
+    #[test]
+    fn a_stage_beside_idle_helpers_is_waited_for() {
+        let signals = "?@libc.so.6 < sigwait@libc.so.6 < signals@app app.c:80";
+        let answer =
+            full("store@app app.c:30 < writer@app app.c:70", "pthread_create@libc.so.6 < main@app app.c:85", signals);
+        assert!(found(&answer, CauseId::IMBALANCE).is_none(), "{:#?}", answer.verdict);
+    }
 
     /// Made elsewhere, more threads than were asked for, or one that waits in a library's scheduler: nothing says that they
     /// would share the work.
