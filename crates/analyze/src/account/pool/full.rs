@@ -17,26 +17,30 @@ use std::collections::BTreeSet;
 /// Wrong if: the idle thread was started for something else and waits below the same function: see
 /// [`Traced::without_share`].
 pub(super) fn for_who_has_all(traced: &Traced<'_>, why: &QuickMap<WaitId, Why>) -> Vec<WaitId> {
-    let idle = &traced.without_share;
-    if idle.is_empty() {
-        return Vec::new();
+    let Some(worker) = who_has_all(traced) else { return Vec::new() };
+    let workers = BTreeSet::from([worker]);
+    let may_be = |wait: &&Wait| {
+        matches!(why.get(&wait.wait), Some(Why::Condition | Why::Futex))
+            && wait.thread != worker
+            && !traced.without_share.contains(&wait.thread)
+            && is_ended_by(traced, wait, &workers)
+    };
+    traced.waits.values().copied().filter(may_be).map(|wait| wait.wait).collect()
+}
+
+/// The only busy one of the workers that a thread has started, where others of them get no work. Where several are busy,
+/// one that is not makes little difference.
+pub fn who_has_all(traced: &Traced<'_>) -> Option<ThreadId> {
+    let idle = traced.without_share.iter().filter_map(|thread| traced.threads.get(thread)?.parent);
+    let parents: BTreeSet<ThreadId> = idle.collect();
+    if parents.is_empty() {
+        return None;
     }
-    let parents: BTreeSet<_> = idle.iter().filter_map(|thread| traced.threads.get(thread)?.parent).collect();
     let (main, helpers) = (traced.main().map(|thread| thread.thread), traced.helpers());
     let works = |thread: &&&Thread| {
         let is = thread.thread;
         Some(is) != main && !helpers.contains(&is) && thread.parent.is_some_and(|parent| parents.contains(&parent))
     };
-    let workers: BTreeSet<ThreadId> = traced.threads.values().filter(works).map(|thread| thread.thread).collect();
-    // Where several are busy, one that is not makes little difference.
-    if workers.len() != 1 {
-        return Vec::new();
-    }
-    let may_be = |wait: &&Wait| {
-        matches!(why.get(&wait.wait), Some(Why::Condition | Why::Futex))
-            && !workers.contains(&wait.thread)
-            && !idle.contains(&wait.thread)
-            && is_ended_by(traced, wait, &workers)
-    };
-    traced.waits.values().copied().filter(may_be).map(|wait| wait.wait).collect()
+    let mut workers = traced.threads.values().filter(works).map(|thread| thread.thread);
+    workers.next().filter(|_| workers.next().is_none())
 }

@@ -24,6 +24,7 @@ use crate::statistics::MIN_SHARE;
 pub use busy::are_told_by_shares;
 use busy::{Busy, MOST, THROUGHOUT, is_ended_by};
 use for_pool::{WaitForPool, for_pool};
+pub use full::who_has_all;
 pub use largest_task::{LargestTask, largest_task};
 use recording::tables::{Slice, State, Wait};
 use recording::{QuickMap, ThreadId, WaitId};

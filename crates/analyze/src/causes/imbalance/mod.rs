@@ -16,6 +16,7 @@ use crate::account::criticality::{Idle, SeenAt};
 use crate::account::lines::Shape;
 use crate::account::lines::Why;
 use crate::account::pieces::Activity;
+use crate::account::pool::who_has_all;
 use crate::account::timeline::others;
 use crate::account::{Ledger, LineId};
 use crate::answer::{Cause, CauseId, Culprit, Unit};
@@ -104,9 +105,9 @@ fn explain<'t>(
     let no_task = line(ledger, NO_TASK);
     let no_share = line(ledger, NO_SHARE);
     // Who brings work waits for those that have all of it: that is the same time.
-    let (no_task, no_share) = match ledger.traced.without_share.is_empty() {
-        true => (no_task, no_share),
-        false => ((0.0, 0.0), (no_task.0 + no_share.0, no_task.1.hypot(no_share.1))),
+    let (no_task, no_share) = match who_has_all(ledger.traced) {
+        None => (no_task, no_share),
+        Some(_) => ((0.0, 0.0), (no_task.0 + no_share.0, no_task.1.hypot(no_share.1))),
     };
     let (mut causes, mut missing) = (Vec::new(), None);
     // The barrier's code belongs to its waits: the wait for the last thread costs both.
