@@ -30,8 +30,11 @@ pub(super) fn explain<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, lost: 
         let own = facts.model.stacks.view(wait.user_stack, wait.syscall.is_some()).own;
         own.into_iter().for_each(|code| *places.entry(place(&code.site())).or_default() += wait.blocked_ns as f64);
     }
-    let waits = by_weight(places).into_iter().next().map(|(place, _)| format!(" in {place}")).unwrap_or_default();
-    let work = ran.as_ref().map(|ran| format!(": {}", named(&ran.culprit))).unwrap_or_default();
+    let work = ran.as_ref().map(|ran| named(&ran.culprit)).unwrap_or_default();
+    // Where the work is in the line that takes it, one place is said once.
+    let waits = by_weight(places).into_iter().next().filter(|(place, _)| !work.starts_with(place.as_str()));
+    let waits = waits.map(|(place, _)| format!(" in {place}")).unwrap_or_default();
+    let work = if work.is_empty() { work } else { format!(": {work}") };
     let (all, rest) = (idle.len() + busy, idle.len());
     let (who, wait) = match (busy, rest) {
         (1, 1) => (format!("One of {all} workers has all of the work"), "the other one waits"),

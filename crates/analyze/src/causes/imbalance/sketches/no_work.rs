@@ -102,6 +102,16 @@ mod positive {
         }
     }
 
+    /// All of the work is inlined into the line that takes it.
+    #[test]
+    fn the_place_where_a_worker_waits_and_works_is_said_once() {
+        let answer =
+            full("worker@app app.c:58", START, "?@libc.so.6 < pthread_cond_wait@libc.so.6 < worker@app app.c:58");
+        let cause = found(&answer, CauseId::IMBALANCE).unwrap();
+        let expected = "One of 2 workers has all of the work, and the other one waits for it: worker (app.c:58).";
+        assert_eq!(cause.summary, expected);
+    }
+
     /// Its queue is empty when it looks, and closed: all of the work is in the first one's.
     #[test]
     fn a_worker_that_finds_nothing_and_ends_has_no_share() {
