@@ -203,10 +203,11 @@ pub fn growth<'t>(
 /// a slower processor, and where threads compete for caches and memory.
 ///
 /// Decides: how much of the growth of the allocator's code is booked as that of the same functions.
-/// From: the model: what slows all code alike is no property of the allocator.
+/// From: the model: what slows all code alike is no property of the allocator. One clean program, on a machine whose speed
+/// changed, showed the need.
 /// Shown by: `an_allocator_that_is_as_much_slower_as_the_program_is_none`.
 /// Wrong if: the program's own code is slower because of how memory is allocated, by as much as the allocator's code:
-/// objects of several threads in one cache line, say. The time is then open.
+/// objects of several threads in one cache line, say. The allocator is then *unsure*.
 fn slower<'t>(run: &CpuProfile<'_, 't>, base: &CpuProfile<'_, 't>) -> f64 {
     let functions = base.profile.counts.keys().filter(|doing| matches!(doing, Doing::Function(..)));
     let (now, before) = functions

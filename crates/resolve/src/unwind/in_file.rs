@@ -9,11 +9,12 @@ use crate::go::GoFrame;
 use crate::maps::Mapping;
 use crate::module::Module;
 
-/// How a frame in a file is left: by Go's function table, or by the instructions where there is nothing else.
+/// How a frame in a file is left: by Go's function table, by where a function that aligns its stack keeps its frame, or by
+/// the instructions where there is nothing else.
 pub(super) fn module_leaving(mapping: &Mapping, module: &Module, at: CodeAddress) -> Option<Leaving> {
     let offset = |address: u64| Some(address.checked_sub(mapping.start)? + mapping.file_offset);
-    if let Some(go) = module.go()
-        && let Some(address) = offset(at.lookup()).and_then(|offset| module.stated_address(offset))
+    let stated = offset(at.lookup()).and_then(|offset| module.stated_address(offset));
+    if let (Some(go), Some(address)) = (module.go(), stated)
         && let Some(function) = go.find(address)
     {
         return match go.frame(function, address)? {
@@ -26,23 +27,20 @@ pub(super) fn module_leaving(mapping: &Mapping, module: &Module, at: CodeAddress
             }
         };
     }
-    // The engine has no answer there, and takes the frame pointer for the frame.
-    if cfg!(target_arch = "x86_64")
-        && let Some(kept_at) = offset(at.lookup())
-            .and_then(|offset| module.stated_address(offset))
-            .and_then(|address| module.unwind.realigned(address))
-    {
+    // The engine cannot evaluate this, and takes the frame pointer for the frame.
+    let kept_at = stated.filter(|_| cfg!(target_arch = "x86_64")).and_then(|address| module.unwind.realigned(address));
+    if let Some(kept_at) = kept_at {
         return Some(Leaving::Realigned { kept_at });
     }
     let innermost = matches!(at, CodeAddress::InstructionPointer(_));
     let raw = offset(at.raw())?;
     let found = leaving(&module.code(raw, CODE), innermost);
-    let covered = || module.stated_address(raw).is_some_and(|stated| module.unwind.function_start(stated).is_some());
     if found == Some(Leaving::Signal) || !module.unwind.any() {
         return found;
     }
-    // A function that the unwind information leaves out, such as V8's library and much that is written in assembler. Further
-    // out such a function has called, and the engine goes by its frame pointer.
+    // The unwind information leaves out some functions: those of V8's library, and much that is written in assembler. The
+    // engine leaves one that has called another by its frame pointer, but takes the innermost for one without a frame.
+    let covered = || stated.is_some_and(|address| module.unwind.function_start(address).is_some());
     if !cfg!(target_arch = "x86_64") || !innermost || covered() {
         return None;
     }

@@ -12,7 +12,8 @@ use std::collections::BTreeSet;
 /// same thread gets no work: the queue of the busy one is full.
 ///
 /// Decides: whether such waits are told as unequal shares, or as waiting for a busy stage.
-/// From: the model: what the giver waits for is taken by one worker only, and another one that could take it is idle.
+/// From: the model: what the giver waits for is taken by one worker only, and another one that could take it is idle. One
+/// program, whose ids all hash to one worker, showed the need.
 /// Shown by: `who_gives_all_to_one_worker_waits_for_it`, `a_stage_beside_idle_helpers_is_waited_for`.
 /// Wrong if: the idle thread was started for something else and waits below the same function: see
 /// [`Traced::without_share`].

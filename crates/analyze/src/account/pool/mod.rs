@@ -6,7 +6,8 @@
 //! of the pool is always busy, and the others are not.
 //!
 //! Rooms: [`busy`] when threads are busy, and who ends a wait; [`caller`] a caller that takes part in the pool's work;
-//! [`for_pool`] who waits for the pool; [`full`] who waits for a worker that has all; [`largest_task`] a task that has most of the work.
+//! [`for_pool`] who waits for the pool; [`full`] who waits for a worker that has all of the work; [`largest_task`] a task
+//! that has most of it.
 //! May import: `account::lines`, `account::timeline`, `model`, `runtimes`, `statistics`, `recording`.
 
 mod busy;
@@ -118,8 +119,8 @@ fn beside_largest(
 /// more may keep the others waiting with it: with a serial part of the program, say.
 ///
 /// Decides: whether waits that the busiest thread itself ends are for its too large share of the work.
-/// From: the model: who brings the others' work and is not slower for it has kept the rest to itself. How much is nearly
-/// all: see [`THROUGHOUT`].
+/// From: the model: who brings the others' work and does nothing else besides has kept the rest to itself. How much is
+/// nearly all: see [`THROUGHOUT`]. One program, of which this thread has 92 % of the work, showed the need.
 /// Shown by: `a_thread_with_the_largest_share_may_give_out_the_rest`,
 /// `a_busy_thread_that_does_more_than_the_others_has_no_larger_share`.
 /// Wrong if: a serial part is run by the functions that all threads run.

@@ -4,7 +4,7 @@
 //! Evidence: all lines whose stacks have an allocator's function between the innermost frame and the program's code.
 //! They are one cause, however many locks and calls the allocator uses.
 //!
-//! May import: `account`, `answer`, `facts`, `model`, `runtimes`, `shared`, `recording`.
+//! May import: `account`, `answer`, `facts`, `model`, `runtimes`, `shared`, `statistics`, `recording`.
 
 use crate::account::lines::Why;
 use crate::account::lines::Within;
@@ -12,13 +12,14 @@ use crate::account::profile::Doing;
 use crate::account::{Ledger, LineId};
 use crate::answer::{Cause, CauseId, Culprit, Evidence, Unit};
 use crate::causes::shared::blame::{Blamed, by_weight, culprit, on_cpu, sources, waits};
-use crate::causes::shared::{self, Meta, by_lines, evidence, found, hidden};
-use crate::facts::Facts;
+use crate::causes::shared::{self, Meta, Outcome, by_lines, evidence, found, hidden, line};
+use crate::facts::{Facts, in_proportion, significant};
 use crate::model::code::{Code, place};
 use crate::model::stack_view::View;
 use crate::runtimes::advice::{self, CollectorSettings};
 use crate::runtimes::function_name::{FunctionName, plain, readable};
 use crate::runtimes::{self, Called, Theme};
+use crate::statistics::MIN_SHARE;
 use recording::tables::{ModuleKind, Wait};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -54,7 +55,7 @@ pub const META: Meta = Meta {
     places: shared::NO_PLACES,
     removal: shared::Removal::Code(shared::removal::own_lines),
     samples_needed: shared::UNSEEN,
-    judge: |facts, meta| by_lines(facts, meta, explain),
+    judge,
 };
 
 /// Decides: whether a garbage collector is told instead of the allocator, and whether a small loss is a remark on a program
@@ -68,6 +69,35 @@ const COLLECTS: f64 = 0.5;
 /// True where most of the loss is to a garbage collector, which each program of its language has.
 fn mostly_collects(ledger: &Ledger<'_, '_>, cause: &Cause) -> bool {
     ledger.sum(|id| id == LineId::Collector).0 > COLLECTS * cause.lost_seconds
+}
+
+fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
+    match by_lines(facts, meta, explain) {
+        Outcome::Clear(checked) => {
+            let slower = facts.in_order().into_iter().find_map(slower_too);
+            slower.map_or(Outcome::Clear(checked), Outcome::Unsure)
+        }
+        other => other,
+    }
+}
+
+/// Why the allocator is not clear where all code takes longer, its own as well: how it places memory may be the reason.
+///
+/// Decides: whether the allocator is *unsure* and not clear, where its code has as large a share of the processor time as
+/// a loss must have to count.
+/// From: the model of `slower` in `account::growth`: what is booked to the program's code there may be due to the allocator.
+/// Shown by: `an_allocator_that_is_as_much_slower_as_the_program_is_none`.
+/// Wrong if: memory is placed badly by an allocator whose code takes less than that: it is called clear.
+fn slower_too(ledger: &Ledger<'_, '_>) -> Option<String> {
+    let slower = line(ledger, LineId::SameFunctions);
+    let allocates = on_cpu(ledger, |doing| matches!(doing, Doing::Allocator(Within::Code)));
+    (significant(ledger, slower) && allocates > MIN_SHARE * ledger.split.on_cpu).then(|| {
+        format!(
+            "{} goes to code that takes longer for no known reason, the allocator's as well: where it places memory may be \
+             the reason",
+            in_proportion(ledger, slower.0)
+        )
+    })
 }
 
 fn explain<'t>(
