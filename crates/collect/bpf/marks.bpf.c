@@ -5,9 +5,14 @@
 #include <bpf/bpf_tracing.h>
 #include "place.h"
 
-static __always_inline u64 register_of(struct scratch *scratch, u32 word)
+/* A register of the thread. It is read by itself, onto the stack: an interrupt that samples the thread here would
+ * overwrite what SCRATCH holds.
+ */
+static __always_inline u64 register_of(struct pt_regs *regs, u32 word)
 {
-	return scratch->words[word & 31];
+	u64 value = 0;
+	bpf_probe_read_kernel(&value, sizeof(value), (u64 *)regs + (word & 31));
+	return value;
 }
 
 /* Extends a value of `size` bytes to 64 bits. */
@@ -22,28 +27,41 @@ static __always_inline u64 extended(u64 value, u32 size, bool is_signed)
 /* The value of a mark's argument when a thread passes it. */
 static __always_inline u64 argument_of(const struct probe_record *probe, struct pt_regs *regs)
 {
-	u32 zero = 0, size = bpf_core_type_size(struct pt_regs);
-	struct scratch *scratch = bpf_map_lookup_elem(&SCRATCH, &zero);
 	if (probe->place == PLACE_CONSTANT)
 		return probe->number;
-	if (!scratch || probe->place == PLACE_NONE)
-		return 0;
-	if (size > sizeof(scratch->words))
-		size = sizeof(scratch->words);
-	if (bpf_probe_read_kernel(scratch->words, size, regs))
+	if (probe->place == PLACE_NONE)
 		return 0;
 	if (probe->place == PLACE_REGISTER)
-		return extended(register_of(scratch, probe->word) >> (probe->shift & 63), probe->size, probe->is_signed);
+		return extended(register_of(regs, probe->word) >> (probe->shift & 63), probe->size, probe->is_signed);
 	u64 address = probe->number, value = 0;
 	if (probe->has_base)
-		address += register_of(scratch, probe->word);
+		address += register_of(regs, probe->word);
 	if (probe->scale)
-		address += register_of(scratch, probe->index) * probe->scale;
+		address += register_of(regs, probe->index) * probe->scale;
 	bpf_probe_read_user(&value, sizeof(value), (void *)address);
 	return extended(value, probe->size, probe->is_signed);
 }
 
-SEC("uprobe")
+#ifdef PREALLOCATED
+#define MARK_SECTION "uprobe"
+static __always_inline void bring_in(u64 unused)
+{
+}
+#else
+/* May sleep: Linux 6.0 and newer. */
+#define MARK_SECTION "uprobe.s"
+/* Brings the pages of a name into memory. Nobody but the mark may ever read a name, so its page may not be mapped yet, and
+ * bpf_probe_read_user_str does not wait for a page. What can't be read is left to it, too.
+ */
+static __always_inline void bring_in(u64 name)
+{
+	char unused;
+	bpf_copy_from_user(&unused, 1, (void *)name);
+	bpf_copy_from_user(&unused, 1, (void *)(name + sizeof(((struct mark_event *)0)->name) - 1));
+}
+#endif
+
+SEC(MARK_SECTION)
 int on_mark(struct pt_regs *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -54,6 +72,9 @@ int on_mark(struct pt_regs *ctx)
 		return 0;
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
 	u64 now = bpf_ktime_get_ns(), amount = argument_of(probe, regs);
+	bool task_mark = probe->kind == MARK_TASK_BEGIN || probe->kind == MARK_TASK_END;
+	if (task_mark)
+		bring_in(amount);
 	if (probe->kind == MARK_WORK) {
 		record->work += amount;
 		if ((u32)(now >> EPOCH_SHIFT) == record->work_epoch)
@@ -76,7 +97,7 @@ int on_mark(struct pt_regs *ctx)
 	event->padding = 0;
 	event->amount = amount;
 	__builtin_memset(event->name, 0, sizeof(event->name));
-	if (probe->kind == MARK_TASK_BEGIN || probe->kind == MARK_TASK_END)
+	if (task_mark)
 		bpf_probe_read_user_str(event->name, sizeof(event->name), (void *)amount);
 	else if (probe->kind == MARK_WORK)
 		record->work = 0;

@@ -194,7 +194,8 @@ fn marks_are_heard_with_their_names_and_amounts() {
     for (thread, name) in [(ThreadId(1), "parse"), (ThreadId(2), "<b>write</b>")] {
         for kind in [MarkKind::TaskBegin, MarkKind::TaskEnd] {
             let tasks = kinds(kind).filter(|m| m.thread == thread && m.name.as_deref() == Some(name));
-            assert_eq!(tasks.count(), 31, "{name}");
+            let of_thread = || kinds(kind).filter(|mark| mark.thread == thread).map(|mark| mark.name.as_deref());
+            assert_eq!(tasks.count(), 31, "{name}: {:?}", of_thread().collect::<Vec<_>>());
         }
         let units: u64 =
             kinds(MarkKind::Work).filter(|mark| mark.thread == thread).filter_map(|mark| mark.amount).sum();

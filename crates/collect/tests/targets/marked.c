@@ -1,7 +1,15 @@
 /* A program with marks: two threads, 31 tasks each, 37 units of work in each task. */
+/* One name is far from all that the program reads, so that no fault of the program ever maps its page. */
 #include "knee.h"
 #include <pthread.h>
 #include <time.h>
+
+enum { FAR = 1 << 20 };
+static const struct {
+	char before[FAR];
+	char name[8];
+	char after[FAR];
+} unread = {.name = "parse"};
 
 static void *work(void *name)
 {
@@ -21,7 +29,7 @@ int main(void)
 {
 	pthread_t threads[2];
 	KNEE_BEGIN();
-	if (pthread_create(&threads[0], NULL, work, "parse") || pthread_create(&threads[1], NULL, work, "<b>write</b>"))
+	if (pthread_create(&threads[0], NULL, work, (void *)unread.name) || pthread_create(&threads[1], NULL, work, "<b>write</b>"))
 		return 1;
 	if (pthread_join(threads[0], NULL) || pthread_join(threads[1], NULL))
 		return 1;
