@@ -38,7 +38,7 @@
 #define SAMPLE_STACK 8192
 #define SAMPLE_STEP 1024
 /* Bytes copied of the stack that the thread left for its present one (see place.h). */
-#define LEFT_STACK 4096
+#define LEFT_STACK 8192
 #define LEFT_STEP 1024
 /* Bytes below the stack pointer that a leaf function may use (System V ABI for x86-64). */
 #define RED_ZONE 128
@@ -508,6 +508,7 @@ enum event_kind {
 	EVENT_CALL,
 	EVENT_MARK,
 	EVENT_STACK,
+	EVENT_LEFT,
 };
 
 struct header {
@@ -623,6 +624,16 @@ struct sample_event {
 	FOLLOWS u8 stack[SAMPLE_STACK + SAMPLE_STEP];
 };
 
+/* Comes before the sample of the same thread that was taken on another stack than that of its goroutine. */
+struct left_event {
+	struct header header;
+	u64 time_ns; /* that of the sample */
+	struct registers left; /* of the goroutine's stack, at a frame that made a call */
+	u32 left_bytes;
+	u32 padding;
+	FOLLOWS u8 left_stack[LEFT_STACK + LEFT_STEP]; /* bytes from left.sp on */
+};
+
 /* Changing a size changes what both sides exchange; tests/abi checks the Rust side against it. */
 #define SIZE(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type " changed its size")
 SIZE(stretch, 160);
@@ -652,9 +663,10 @@ SIZE(stretch_event, 168);
 SIZE(call_event, 32);
 SIZE(mark_event, 96);
 SIZE(place_event, 64);
-SIZE(stack_event, 23400);
+SIZE(stack_event, 27496);
 SIZE(stack_value, 8);
 SIZE(exec_event, 32);
 SIZE(sample_event, 10472);
+SIZE(left_event, 9272);
 
 #endif

@@ -366,3 +366,32 @@ fn go_functions_have_names_also_in_stripped_programs() {
         assert_eq!(line.line, Some(33), "{kind} {line:?}");
     }
 }
+
+/// Threads that allocate help the collector on the stack of their thread. The goroutine's stack goes on below.
+#[test]
+#[cfg(target_arch = "x86_64")]
+#[ignore = "needs root: run ./dev live"]
+fn the_stacks_of_go_s_collector_lead_to_who_allocates() {
+    if !runs("go", &["version"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("collected").to_str().unwrap().to_owned();
+    assert!(runs("go", &["build", "-o", &program, target("collected.go").to_str().unwrap()]));
+    let (tables, _) = trace(folder.path(), &[&program, "3", "200"], &[]);
+    let stacks: Vec<_> = tables.samples.iter().map(|sample| stack(&tables, sample.user_stack).0).collect();
+    let switched = stacks.iter().filter(|names| names.iter().any(|name| name == "runtime.systemstack"));
+    let (led, cut): (Vec<_>, Vec<_>) =
+        switched.partition(|names| names.last().is_some_and(|name| name == "runtime.goexit"));
+    assert!(
+        led.len() > 20 && cut.len() * 10 < led.len(),
+        "{} lead on, {} end: {:?}",
+        led.len(),
+        cut.len(),
+        cut.first()
+    );
+    let helps = |names: &&&Vec<String>| names.iter().any(|name| name.starts_with("runtime.gcAssistAlloc"));
+    let helping: Vec<_> = led.iter().filter(helps).collect();
+    let grows = helping.iter().filter(|names| names.iter().any(|name| name == "main.grow")).count();
+    assert!(grows > 0 && grows == helping.len(), "{grows} of {}", helping.len());
+}

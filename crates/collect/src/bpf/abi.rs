@@ -45,7 +45,7 @@ macro_rules! plain {
 }
 
 plain!(Python PythonFrame PythonFrames StackEvent ProbeRecord MarkEvent ThreadRecord ImageSpans PlaceKey PlaceValue EdgeKey EdgeValue CallKey CallValue LockKey LockValue PeerKey PeerValue SocketPath ForeignValue SyscallKey ProcessorRecord Globals Header
-    PeriodEvent StretchEvent CallEvent PlaceEvent ExecEvent SampleEvent);
+    PeriodEvent StretchEvent CallEvent PlaceEvent ExecEvent SampleEvent LeftEvent);
 
 /// The value at the start of the bytes, and what follows it; `None` when there are too few.
 pub(crate) fn parse<T: Plain>(bytes: &[u8]) -> Option<(T, &[u8])> {

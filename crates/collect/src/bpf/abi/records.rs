@@ -38,7 +38,7 @@ pub(crate) const PLACE_STEP: usize = 1024;
 pub(crate) const SAMPLE_STACK: usize = 8192;
 pub(crate) const SAMPLE_STEP: usize = 1024;
 /// Bytes copied of the stack that the thread left for its present one (see place.h).
-pub(crate) const LEFT_STACK: usize = 4096;
+pub(crate) const LEFT_STACK: usize = 8192;
 pub(crate) const LEFT_STEP: usize = 1024;
 /// Bytes below the stack pointer that a leaf function may use (System V ABI for x86-64).
 pub(crate) const RED_ZONE: usize = 128;
@@ -635,6 +635,7 @@ pub(crate) const EVENT_SAMPLE: u32 = 5;
 pub(crate) const EVENT_CALL: u32 = 6;
 pub(crate) const EVENT_MARK: u32 = 7;
 pub(crate) const EVENT_STACK: u32 = 8;
+pub(crate) const EVENT_LEFT: u32 = 9;
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Header {
@@ -771,6 +772,20 @@ pub(crate) struct SampleEvent {
     /// 0 when it could not be read
     pub(crate) red_zone_bytes: u32,
     pub(crate) red_zone: [u8; RED_ZONE],
+}
+
+/// Comes before the sample of the same thread that was taken on another stack than that of its goroutine.
+/// Bytes follow it.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(crate) struct LeftEvent {
+    pub(crate) header: Header,
+    /// that of the sample
+    pub(crate) time_ns: u64,
+    /// of the goroutine's stack, at a frame that made a call
+    pub(crate) left: Registers,
+    pub(crate) left_bytes: u32,
+    pub(crate) padding: u32,
 }
 
 const _: () = {
@@ -1088,7 +1103,7 @@ const _: () = {
     assert!(offset_of!(PlaceEvent, file_mode) == 52);
     assert!(offset_of!(PlaceEvent, stack) == 56);
     assert!(offset_of!(PlaceEvent, padding) == 60);
-    assert!(size_of::<StackEvent>() == 5992);
+    assert!(size_of::<StackEvent>() == 10088);
     assert!(offset_of!(StackEvent, header) == 0);
     assert!(offset_of!(StackEvent, stack) == 8);
     assert!(offset_of!(StackEvent, pid) == 12);
@@ -1128,4 +1143,10 @@ const _: () = {
     assert!(offset_of!(SampleEvent, stack_bytes) == 1120);
     assert!(offset_of!(SampleEvent, red_zone_bytes) == 1124);
     assert!(offset_of!(SampleEvent, red_zone) == 1128);
+    assert!(size_of::<LeftEvent>() == 56);
+    assert!(offset_of!(LeftEvent, header) == 0);
+    assert!(offset_of!(LeftEvent, time_ns) == 8);
+    assert!(offset_of!(LeftEvent, left) == 16);
+    assert!(offset_of!(LeftEvent, left_bytes) == 48);
+    assert!(offset_of!(LeftEvent, padding) == 52);
 };

@@ -16,6 +16,7 @@ use recording::tables::Mode;
 use resolve::UserRegisters;
 use resolve::python::Border;
 use std::cell::OnceCell;
+use std::collections::HashMap;
 
 /// Takes events out of the rings.
 pub(super) struct Intake<'i, 's> {
@@ -24,7 +25,12 @@ pub(super) struct Intake<'i, 's> {
     pub(super) places: &'i mut Places,
     pub(super) stacks: &'i mut Stacks<'s>,
     pub(super) to: &'i mut Builder,
+    pub(super) left: &'i mut Left,
 }
+
+/// Stacks that threads left for their present ones, by thread, until the sample of the thread comes: the time of the
+/// sample, the registers there, and the bytes from its stack pointer on.
+pub(super) type Left = HashMap<u32, (u64, UserRegisters, Vec<u8>)>;
 
 impl Intake<'_, '_> {
     /// Takes all events except samples.
@@ -80,10 +86,20 @@ impl Intake<'_, '_> {
     pub(super) fn take_samples(&mut self, mut sharing: Option<&mut SharingSampler>) -> u64 {
         let mut sampled = 0;
         while let Some(item) = self.programs.samples.next() {
+            let Some((header, _)) = parse::<Header>(&item) else { continue };
+            if header.kind == EVENT_LEFT {
+                if let Some((event, bytes)) = parse::<LeftEvent>(&item) {
+                    let bytes = bytes.get(..event.left_bytes as usize).unwrap_or_default();
+                    self.left.insert(header.thread, (event.time_ns, registers(&event.left), bytes.to_vec()));
+                }
+                continue;
+            }
             let Some((event, stack)) = parse::<SampleEvent>(&item) else { continue };
             let stack = stack.get(..event.stack_bytes as usize).unwrap_or_default();
+            let left = self.left.remove(&header.thread).filter(|(time_ns, ..)| *time_ns == event.time_ns);
+            let left = left.as_ref().map(|(_, registers, bytes)| (*registers, &bytes[..]));
             let python = python_frames(&event.python, event.python_frames);
-            let copied = Copied { python: &python, ..Copied::new(registers(&event.registers), stack) };
+            let copied = Copied { registers: registers(&event.registers), bytes: stack, left, python: &python };
             let user_stack = self.stacks.user(event.image, event.pid, copied, event.time_ns);
             let in_kernel = event.in_kernel != 0;
             // A loop that gives its processor away spends its time in sched_yield.

@@ -35,7 +35,7 @@ use crate::procfs::monotonic_ns;
 use crate::sharing::SharingSampler;
 use crate::stacks::Stacks;
 use ended::{Context, EndedThreads};
-use intake::Intake;
+use intake::{Intake, Left};
 use places::Places;
 use sleepers::Sleepers;
 use std::mem::offset_of;
@@ -56,6 +56,7 @@ pub(crate) struct BpfSource {
     programs: Programs,
     beginning: Beginning,
     places: Places,
+    left: Left,
     ended: EndedThreads,
     /// For a target that was running before and may go on: the threads that slept when observing began.
     sleepers: Option<Sleepers>,
@@ -79,6 +80,7 @@ impl BpfSource {
             programs,
             beginning: Beginning::new(),
             places: Places::default(),
+            left: Left::new(),
             ended: EndedThreads::default(),
             sleepers: None,
             live: false,
@@ -117,8 +119,8 @@ impl BpfSource {
     }
 
     fn intake<'i, 's>(&'i mut self, stacks: &'i mut Stacks<'s>, to: &'i mut Builder) -> Intake<'i, 's> {
-        let BpfSource { programs, beginning, places, .. } = self;
-        Intake { programs, beginning, places, stacks, to }
+        let BpfSource { programs, beginning, places, left, .. } = self;
+        Intake { programs, beginning, places, stacks, to, left }
     }
 
     fn times_calls(&mut self) -> bool {
@@ -234,8 +236,8 @@ impl Source for BpfSource {
         if !time_calls || !self.clock.complete() {
             self.time_calls(false);
         }
-        let BpfSource { programs, beginning, places, sharing, .. } = self;
-        let mut intake = Intake { programs, beginning, places, stacks, to };
+        let BpfSource { programs, beginning, places, left, sharing, .. } = self;
+        let mut intake = Intake { programs, beginning, places, stacks, to, left };
         intake.take_events();
         let sampled = intake.take_samples(sharing.as_mut());
         self.sampled += sampled;
