@@ -257,6 +257,14 @@ pub fn collector_settings<'a>(mut functions: impl Iterator<Item = Called<'a>>) -
     functions.find_map(|called| ALL.iter().find(|runtime| collects(runtime, called))?.names().collector_settings)
 }
 
+/// The settings of the collector that takes back what this function allocates; `None` where memory is freed by hand.
+pub fn collects_from(function: Called<'_>) -> Option<&'static CollectorSettings> {
+    let name = (!function.name.is_empty()).then(|| FunctionName::new(function.name));
+    let allocates = |names: &Names| name.as_ref().and_then(|name| names.theme(name)) == Some(Theme::Allocator);
+    let mut own = ALL.iter().filter(|runtime| runtime.collects_garbage(function.module) || allocates(runtime.names()));
+    own.find_map(|runtime| runtime.names().collector_settings)
+}
+
 /// Which classes of a program are its own, by the names of all compiled methods; `None` where `modules` (file names)
 /// has no virtual machine whose programs have packages.
 pub fn own_classes<'n>(

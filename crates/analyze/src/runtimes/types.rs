@@ -127,10 +127,14 @@ pub struct RuntimeLock {
     pub called: &'static str,
     /// True when the sentence should name the program's function that takes it.
     pub taken_by_program: bool,
+    /// True where a process has only one of it, so that all places wait for the same one.
+    pub only_one: bool,
     /// What to try.
     pub remedies: &'static [&'static str],
     /// What to try in a program that already divides its work among processes; empty for locks that each object has.
     pub beside_processes: &'static [&'static str],
+    /// What would show that it is not the cause; `None` where that is as for any lock.
+    pub disproved_by: Option<&'static str>,
 }
 
 /// A scheduler that runs tasks on threads.

@@ -58,6 +58,9 @@ pub const META: Meta = Meta {
     judge,
 };
 
+/// What would show that a runtime's own allocator, which nothing can replace, is not the cause.
+const REUSED: &str = "Reuse what is allocated there: if the time does not fall, the allocator is not the cause.";
+
 /// Decides: whether a garbage collector is told instead of the allocator, and whether a small loss is a remark on a program
 /// that scales: more than this share must be the collector's, or waiting for it.
 /// From: reasoned: advice for the larger part saves more. Of the sketches, half of it changes the answer of one, and twice as
@@ -117,18 +120,23 @@ fn explain<'t>(
     };
     let named = collector_seen(facts, ledger);
     let settings = collector_settings(facts, ledger);
-    let remedies = match collects || waits_for_it {
-        true => named.map(|(_, remedy)| remedy.to_owned()).into_iter().chain(advice::for_collector(settings)).collect(),
-        false => advice::for_allocator(who.as_ref().map(|c| c.module.as_str()), gives_back(facts, ledger)),
+    let collected = who.as_ref().and_then(|who| collected(who, &views));
+    let remedies = match collected {
+        _ if collects || waits_for_it => {
+            named.map(|(_, remedy)| remedy.to_owned()).into_iter().chain(advice::for_collector(settings)).collect()
+        }
+        Some(settings) => advice::for_collector(Some(settings)),
+        None => advice::for_allocator(who.as_ref().map(|c| c.module.as_str()), gives_back(facts, ledger)),
     };
     let summary = match () {
         () if collects => of_collector(who.as_ref()),
         () if waits_for_it => for_collector(who.as_ref(), named.map(|(name, _)| name)),
         () => summary(who.as_ref()),
     };
-    let disproved_by = match collects || waits_for_it {
-        true => advice::collector_disproved(settings),
-        false => meta.disproved_by.to_owned(),
+    let disproved_by = match collected {
+        _ if collects || waits_for_it => advice::collector_disproved(settings),
+        Some(_) => REUSED.to_owned(),
+        None => meta.disproved_by.to_owned(),
     };
     Ok(vec![Cause {
         summary,
@@ -159,6 +167,17 @@ fn waits_for_collector<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>) -> f6
     let machine =
         |view: &View<'t>| view.leaf.as_ref().is_some_and(in_machine) || view.entry.as_ref().is_some_and(allocates);
     waited + ran.iter().filter(|(view, _)| machine(view)).map(|(_, seconds)| seconds).sum::<f64>()
+}
+
+/// The settings of the collector that takes back what is allocated there; `None` where memory is freed by hand.
+fn collected<'t>(allocator: &Culprit, views: &[(View<'t>, f64)]) -> Option<&'static CollectorSettings> {
+    let inside =
+        views.iter().filter_map(|(view, _)| view.leaf.as_ref()).filter(|code| code.module_file == allocator.module);
+    inside.filter_map(called).find_map(runtimes::collects_from)
+}
+
+fn called<'t>(code: &Code<'t>) -> Option<Called<'t>> {
+    Some(Called { name: code.name()?, module: code.module_file })
 }
 
 /// The collector that was seen at work most.

@@ -75,6 +75,16 @@ mod positive {
 mod near_miss {
     use super::*;
 
+    /// Nothing can be preloaded in place of a runtime's own allocator, and its collector has settings.
+    #[test]
+    fn an_allocator_that_a_collector_belongs_to_is_not_replaced() {
+        let answer = answer_for(&allocating("runtime.mallocgc@app < runtime.newobject@app"));
+        let cause = &answer.verdict.causes[0];
+        assert!(cause.remedies.iter().any(|r| r.contains("GOGC")), "{:?}", cause.remedies);
+        let mut all = cause.remedies.iter().chain([&cause.disproved_by]);
+        assert!(!all.any(|r| r.contains("jemalloc") || r.contains("preload")), "{cause:?}");
+    }
+
     #[test]
     fn a_function_that_merely_sounds_like_an_allocator_is_the_program_s_lock() {
         let answer = answer_for(&allocating("pool_malloc@app pool.c:9"));

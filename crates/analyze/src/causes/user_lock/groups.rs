@@ -127,7 +127,8 @@ pub fn groups<'g, 't>(ledger: &'g Ledger<'_, 't>) -> Vec<Group<'g, 't>> {
         waiters.entry(object(ledger.traced, wait.wait)).or_default().insert(wait.wait.thread);
     }
     let shared = |o: &Object| waiters.get(o).is_some_and(|threads| threads.len() > 1);
-    let (mut of_object, mut of_make, mut leader) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
+    let (mut of_object, mut of_make, mut only, mut leader) =
+        (BTreeMap::new(), BTreeMap::new(), BTreeMap::new(), Vec::new());
     for (i, wait) in waits.iter().enumerate() {
         leader.push(i);
         let object = object(ledger.traced, wait.wait);
@@ -136,6 +137,10 @@ pub fn groups<'g, 't>(ledger: &'g Ledger<'_, 't>) -> Vec<Group<'g, 't>> {
         join(&mut leader, first, i);
         if let Some(make) = make(wait) {
             let first = *of_make.entry(make).or_insert(i);
+            join(&mut leader, first, i);
+        }
+        if let Some(lock) = wait.view.runtime_lock.filter(|lock| lock.only_one) {
+            let first = *only.entry(lock.called).or_insert(i);
             join(&mut leader, first, i);
         }
     }

@@ -261,6 +261,7 @@ fn cause<'t>(
         evidence,
         remedies: remedies.unwrap_or_else(|| remedies_for(style)),
         culprit,
+        disproved_by: runtime_lock.and_then(|lock| lock.disproved_by).unwrap_or(meta.disproved_by).to_owned(),
         ..shared::found(ledger, meta, lost)
     }
 }
@@ -310,6 +311,9 @@ fn summary(
     let Some(culprit) = culprit else { return "Threads wait for a lock whose place is not known.".to_owned() };
     let caller = culprit.callers.first().map(place);
     if let Some(lock) = runtime_lock {
+        if let (true, Some(function), Some(caller)) = (lock.only_one, &culprit.function, &caller) {
+            return format!("{who} wait for {}: {}, called from {caller}.", lock.called, readable(plain(function)));
+        }
         let taken = caller.map(|c| format!(", which is taken in {c}")).unwrap_or_default();
         return format!("Threads wait for {}{taken}.", lock.called);
     }

@@ -1,12 +1,13 @@
 //! Go: its standard library and its runtime, which schedules goroutines on threads. May import: `names`, `runtimes`.
 //!
-//! [`parked`] tells why a thread of the scheduler sleeps.
+//! [`parked`] tells why a thread of the scheduler sleeps, [`world`] where the program stops all goroutines.
 
 mod parked;
+mod world;
 
 use super::names::Names;
 use super::runtime::Runtime;
-use super::types::{CallStack, CollectorSettings, Exchange, Parked, Primitive, Scheduler, Theme};
+use super::types::{CallStack, CollectorSettings, Exchange, Parked, Primitive, RuntimeLock, Scheduler, Theme};
 
 /// Go.
 pub(super) struct Go;
@@ -18,6 +19,10 @@ impl Runtime for Go {
 
     fn parked(&self, stack: &CallStack<'_>) -> Option<Parked> {
         parked::parked(stack, &NAMES)
+    }
+
+    fn lock_taken(&self, stack: &CallStack<'_>) -> Option<&'static RuntimeLock> {
+        world::stopped(stack)
     }
 
     fn exchange(&self, function: &str) -> Option<Exchange> {

@@ -41,8 +41,10 @@ fn is_sqlite(called: &Called<'_>) -> bool {
 static DATABASE: RuntimeLock = RuntimeLock {
     called: "SQLite's write lock on the database file",
     taken_by_program: true,
+    only_one: false,
     remedies: REMEDIES,
     beside_processes: REMEDIES,
+    disproved_by: None,
 };
 
 const REMEDIES: &[&str] = &[

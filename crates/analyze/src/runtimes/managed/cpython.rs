@@ -89,6 +89,7 @@ fn is_module(file: &str) -> bool {
 static GLOBAL_LOCK: RuntimeLock = RuntimeLock {
     called: "the Python interpreter's global lock: only the one that holds it runs Python code",
     taken_by_program: false,
+    only_one: false,
     remedies: &[
         "use processes instead of threads for what computes: multiprocessing, concurrent.futures.ProcessPoolExecutor",
         "move the hot part into code that releases the lock (numpy, a C extension, Cython's nogil)",
@@ -99,6 +100,9 @@ static GLOBAL_LOCK: RuntimeLock = RuntimeLock {
         "let the workers write or keep what only one of them needs",
         "move what is left into code that releases the lock (numpy, a C extension, Cython's nogil)",
     ],
+    disproved_by: Some(
+        "Let each of as many processes do its part of the work: if that is no faster, the interpreter's lock is not the cause.",
+    ),
 };
 
 static NAMES: Names = Names {

@@ -52,11 +52,13 @@ fn is_core(module: &str) -> bool {
 static MONITOR: RuntimeLock = RuntimeLock {
     called: "a .NET monitor (lock)",
     taken_by_program: true,
+    only_one: false,
     remedies: &[
         "do less inside the lock statement, or split the object that it locks",
         "use ConcurrentDictionary, Interlocked, or a copy for each thread that is merged at the end",
     ],
     beside_processes: &[],
+    disproved_by: None,
 };
 
 /// Where monitors are entered and left (jithelpers.cpp, syncblk.cpp of .NET Core 3.1 to .NET 8).

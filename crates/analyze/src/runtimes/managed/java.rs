@@ -52,11 +52,13 @@ fn is_machine(module: &str) -> bool {
 static MONITOR: RuntimeLock = RuntimeLock {
     called: "a Java monitor (synchronized)",
     taken_by_program: true,
+    only_one: false,
     remedies: &[
         "do less inside the synchronized block, or split the object that it locks",
         "use java.util.concurrent: ConcurrentHashMap, LongAdder, a lock for each part",
     ],
     beside_processes: &[],
+    disproved_by: None,
 };
 
 /// The virtual machine's names for generated code that belongs to no method.

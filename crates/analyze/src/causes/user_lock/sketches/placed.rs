@@ -35,8 +35,49 @@ fn read_and_written(slept: u64, by_readers: u64) -> Tables {
         .tables()
 }
 
+/// Goroutines that take turns of ten milliseconds, and wait at one of two lines of the program in between.
+fn turns(waits: &str) -> Tables {
+    let lines = ["main.begin@app usage.go:14", "main.end@app usage.go:20"];
+    let sketch = Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(1.0), &around(1.0));
+    with_base(sketch, "main.work@app main.go:48")
+        .traced(2, |run| {
+            for (i, (name, other)) in [("a", "b"), ("b", "a")].into_iter().enumerate() {
+                let mut thread = run.thread(name);
+                for round in 0..100_usize {
+                    let stack = format!("{waits} < {} < main.worker@app main.go:74", lines[(round / 2) % 2]);
+                    thread = match round % 2 == i {
+                        true => thread.runs(ms(10), "main.work@app main.go:48"),
+                        false => thread.locks(0x100 + i as u64, ms(10), &stack, other),
+                    };
+                }
+            }
+        })
+        .tables()
+}
+
 mod positive {
     use super::*;
+
+    /// Go's world is the same one wherever it is stopped.
+    #[test]
+    fn calls_that_stop_all_goroutines_wait_for_one_thing() {
+        let answer = answer_for(&turns(
+            "runtime.futex@app < runtime.notetsleep@app < runtime.stopTheWorldWithSema@app < runtime.systemstack@app < \
+             runtime.stopTheWorld@app < runtime.ReadMemStats@app",
+        ));
+        assert_balanced(&answer);
+        assert_eq!(ids(&answer), [CauseId::USER_LOCK], "{:#?}", answer.verdict);
+        let cause = &answer.verdict.causes[0];
+        let begins =
+            "Threads wait for the stop of all goroutines: runtime.ReadMemStats, called from main.begin (usage.go:14)";
+        assert!(cause.summary.starts_with(begins), "{}", cause.summary);
+        assert_eq!(cause.culprit.as_ref().and_then(|c| c.line), Some(14));
+        assert!(cause.disproved_by.starts_with("Leave these calls out"), "{}", cause.disproved_by);
+        // Near miss: two lines may take two locks.
+        let locks = answer_for(&turns("runtime.futex@app < runtime.semacquire1@app < sync.(*Mutex).Lock@app"));
+        let told = locks.verdict.causes.iter().filter(|c| c.id == CauseId::USER_LOCK).count();
+        assert_eq!(told, 2, "{:#?}", locks.verdict);
+    }
 
     #[test]
     fn many_locks_of_one_make_are_one_cause() {
