@@ -237,6 +237,33 @@ static u32 file_mode(u64 descriptor)
 	return mode;
 }
 
+/* Reports the stack that the thread left for its present one. False when there is no room. */
+static __always_inline bool tell_left(void *ring, struct thread_record *record, struct registers *left, u64 of)
+{
+	struct left_event *event = bpf_ringbuf_reserve(ring, sizeof(*event), 0);
+	if (!event)
+		return false;
+	event->header.kind = EVENT_LEFT;
+	event->header.thread = record->thread;
+	event->of = of;
+	event->left = *left;
+	event->padding = 0;
+	event->left_bytes = COPY_STACK(event->left_stack, LEFT_STACK, LEFT_STEP, event->left.sp);
+	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
+	return true;
+}
+
+/* The same for a call path. True also when it left none. */
+static __noinline bool tell_left_of_path(struct thread_record *record, struct pt_regs *regs, u32 stack)
+{
+	struct registers left = {};
+	u32 image = record->image & (MAX_IMAGES - 1);
+	struct image_spans *spans = bpf_map_lookup_elem(&IMAGES, &image);
+	if (!spans || !spans->leavers[LEAVER_MCALL].length || !left_stack(regs, spans, &left))
+		return true;
+	return tell_left(&EVENTS, record, &left, stack);
+}
+
 /* Instead of a call path's number: its stacks could not be reported. */
 #define STACK_UNTOLD (~0u)
 
@@ -260,7 +287,9 @@ static __noinline u32 stack_of(void *ctx, struct thread_record *record, struct p
 	}
 	if (value->told)
 		return value->stack;
-	struct stack_event *event = bpf_ringbuf_reserve(&EVENTS, sizeof(*event), 0);
+	struct stack_event *event = 0;
+	if (tell_left_of_path(record, regs, value->stack))
+		event = bpf_ringbuf_reserve(&EVENTS, sizeof(*event), 0);
 	if (!event) {
 		lost(LOSS_PLACE_RING);
 		return STACK_UNTOLD;
@@ -275,13 +304,6 @@ static __noinline u32 stack_of(void *ctx, struct thread_record *record, struct p
 	read_registers(&event->registers, regs);
 	u64 sp = event->registers.sp;
 	event->stack_bytes = COPY_STACK(event->bytes, PLACE_STACK, PLACE_STEP, sp);
-	struct registers left = {};
-	u32 image = record->image & (MAX_IMAGES - 1);
-	struct image_spans *spans = bpf_map_lookup_elem(&IMAGES, &image);
-	event->left_bytes = 0;
-	if (spans && spans->leavers[LEAVER_MCALL].length && left_stack(regs, spans, &left))
-		event->left_bytes = COPY_STACK(event->left_stack, LEFT_STACK, LEFT_STEP, left.sp);
-	event->left = left;
 	event->python_frames = python_frames(record, &event->python);
 	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
 	value->told = 1;

@@ -19,23 +19,13 @@ int on_fault(struct bpf_perf_event_data *ctx)
 /* Reports the stack of the goroutine for which the thread runs a part of Go's runtime on its own stack. What runs after
  * `mcall` is the scheduler, which runs for no goroutine.
  */
-static __noinline void tell_left(struct thread_record *record, struct pt_regs *regs, u64 now)
+static __noinline void tell_left_of_sample(struct thread_record *record, struct pt_regs *regs, u64 now)
 {
 	struct registers left = {};
 	u32 image = record->image & (MAX_IMAGES - 1);
 	struct image_spans *spans = bpf_map_lookup_elem(&IMAGES, &image);
-	if (!spans || !spans->leavers[LEAVER_SYSTEMSTACK].length || !left_stack(regs, spans, &left) || !left.fp)
-		return;
-	struct left_event *event = bpf_ringbuf_reserve(&SAMPLES, sizeof(*event), 0);
-	if (!event)
-		return;
-	event->header.kind = EVENT_LEFT;
-	event->header.thread = record->thread;
-	event->time_ns = now;
-	event->left = left;
-	event->padding = 0;
-	event->left_bytes = COPY_STACK(event->left_stack, LEFT_STACK, LEFT_STEP, left.sp);
-	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
+	if (spans && spans->leavers[LEAVER_SYSTEMSTACK].length && left_stack(regs, spans, &left) && left.fp)
+		tell_left(&SAMPLES, record, &left, now);
 }
 
 SEC("perf_event")
@@ -50,7 +40,7 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	record->in_program++;
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
 	u64 now = bpf_ktime_get_ns();
-	tell_left(record, regs, now);
+	tell_left_of_sample(record, regs, now);
 	struct sample_event *event = bpf_ringbuf_reserve(&SAMPLES, sizeof(*event), 0);
 	if (!event) {
 		lost(LOSS_SAMPLES);

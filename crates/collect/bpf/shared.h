@@ -583,14 +583,10 @@ struct stack_event {
 	u32 image;
 	u32 stack_bytes;
 	u32 kernel_frames;
-	u32 left_bytes; /* 0 when there is no other stack */
+	u32 python_frames;
 	u64 kernel_stack[KERNEL_FRAMES];
 	struct registers registers;
-	struct registers left; /* of the stack that the thread left for this one, at a frame that made a call */
-	u32 python_frames;
-	u32 padding;
 	struct python_frames python;
-	u8 left_stack[LEFT_STACK + LEFT_STEP]; /* bytes from left.sp on */
 	FOLLOWS u8 bytes[PLACE_STACK + PLACE_STEP];
 };
 
@@ -624,10 +620,11 @@ struct sample_event {
 	FOLLOWS u8 stack[SAMPLE_STACK + SAMPLE_STEP];
 };
 
-/* Comes before the sample of the same thread that was taken on another stack than that of its goroutine. */
+/* Comes before a sample or a call path of the same thread that is on another stack than that of its goroutine. By itself,
+ * because most programs have none, and the ring holds more without it. */
 struct left_event {
 	struct header header;
-	u64 time_ns; /* that of the sample */
+	u64 of; /* the sample's time, or the call path's number */
 	struct registers left; /* of the goroutine's stack, at a frame that made a call */
 	u32 left_bytes;
 	u32 padding;
@@ -663,7 +660,7 @@ SIZE(stretch_event, 168);
 SIZE(call_event, 32);
 SIZE(mark_event, 96);
 SIZE(place_event, 64);
-SIZE(stack_event, 27496);
+SIZE(stack_event, 18240);
 SIZE(stack_value, 8);
 SIZE(exec_event, 32);
 SIZE(sample_event, 10472);

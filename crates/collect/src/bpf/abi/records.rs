@@ -717,7 +717,7 @@ pub(crate) struct PlaceEvent {
 
 /// Bytes follow it.
 #[repr(C)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) struct StackEvent {
     pub(crate) header: Header,
     pub(crate) stack: u32,
@@ -725,17 +725,10 @@ pub(crate) struct StackEvent {
     pub(crate) image: u32,
     pub(crate) stack_bytes: u32,
     pub(crate) kernel_frames: u32,
-    /// 0 when there is no other stack
-    pub(crate) left_bytes: u32,
+    pub(crate) python_frames: u32,
     pub(crate) kernel_stack: [u64; KERNEL_FRAMES],
     pub(crate) registers: Registers,
-    /// of the stack that the thread left for this one, at a frame that made a call
-    pub(crate) left: Registers,
-    pub(crate) python_frames: u32,
-    pub(crate) padding: u32,
     pub(crate) python: PythonFrames,
-    /// bytes from left.sp on
-    pub(crate) left_stack: [u8; LEFT_STACK + LEFT_STEP],
 }
 
 #[repr(C)]
@@ -774,14 +767,15 @@ pub(crate) struct SampleEvent {
     pub(crate) red_zone: [u8; RED_ZONE],
 }
 
-/// Comes before the sample of the same thread that was taken on another stack than that of its goroutine.
+/// Comes before a sample or a call path of the same thread that is on another stack than that of its goroutine.
+/// By itself, because most programs have none, and the ring holds more without it.
 /// Bytes follow it.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) struct LeftEvent {
     pub(crate) header: Header,
-    /// that of the sample
-    pub(crate) time_ns: u64,
+    /// the sample's time, or the call path's number
+    pub(crate) of: u64,
     /// of the goroutine's stack, at a frame that made a call
     pub(crate) left: Registers,
     pub(crate) left_bytes: u32,
@@ -1103,21 +1097,17 @@ const _: () = {
     assert!(offset_of!(PlaceEvent, file_mode) == 52);
     assert!(offset_of!(PlaceEvent, stack) == 56);
     assert!(offset_of!(PlaceEvent, padding) == 60);
-    assert!(size_of::<StackEvent>() == 10088);
+    assert!(size_of::<StackEvent>() == 832);
     assert!(offset_of!(StackEvent, header) == 0);
     assert!(offset_of!(StackEvent, stack) == 8);
     assert!(offset_of!(StackEvent, pid) == 12);
     assert!(offset_of!(StackEvent, image) == 16);
     assert!(offset_of!(StackEvent, stack_bytes) == 20);
     assert!(offset_of!(StackEvent, kernel_frames) == 24);
-    assert!(offset_of!(StackEvent, left_bytes) == 28);
+    assert!(offset_of!(StackEvent, python_frames) == 28);
     assert!(offset_of!(StackEvent, kernel_stack) == 32);
     assert!(offset_of!(StackEvent, registers) == 288);
-    assert!(offset_of!(StackEvent, left) == 320);
-    assert!(offset_of!(StackEvent, python_frames) == 352);
-    assert!(offset_of!(StackEvent, padding) == 356);
-    assert!(offset_of!(StackEvent, python) == 360);
-    assert!(offset_of!(StackEvent, left_stack) == 872);
+    assert!(offset_of!(StackEvent, python) == 320);
     assert!(size_of::<ExecEvent>() == 32);
     assert!(offset_of!(ExecEvent, header) == 0);
     assert!(offset_of!(ExecEvent, time_ns) == 8);
@@ -1145,7 +1135,7 @@ const _: () = {
     assert!(offset_of!(SampleEvent, red_zone) == 1128);
     assert!(size_of::<LeftEvent>() == 56);
     assert!(offset_of!(LeftEvent, header) == 0);
-    assert!(offset_of!(LeftEvent, time_ns) == 8);
+    assert!(offset_of!(LeftEvent, of) == 8);
     assert!(offset_of!(LeftEvent, left) == 16);
     assert!(offset_of!(LeftEvent, left_bytes) == 48);
     assert!(offset_of!(LeftEvent, padding) == 52);

@@ -18,6 +18,10 @@ use resolve::python::Border;
 use std::cell::OnceCell;
 use std::collections::HashMap;
 
+/// After so many samples the other events are taken again: to unwind a sample takes tens of microseconds, and call paths
+/// that are met meanwhile fill their ring.
+const SAMPLES_AT_ONCE: u64 = 64;
+
 /// Takes events out of the rings.
 pub(super) struct Intake<'i, 's> {
     pub(super) programs: &'i mut Programs,
@@ -28,9 +32,34 @@ pub(super) struct Intake<'i, 's> {
     pub(super) left: &'i mut Left,
 }
 
-/// Stacks that threads left for their present ones, by thread, until the sample of the thread comes: the time of the
-/// sample, the registers there, and the bytes from its stack pointer on.
-pub(super) type Left = HashMap<u32, (u64, UserRegisters, Vec<u8>)>;
+/// Stacks that threads left for their present ones, by thread, until the sample or the call path comes.
+pub(super) type Left = HashMap<u32, LeftStack>;
+
+/// A stack that a thread left for its present one.
+pub(super) struct LeftStack {
+    /// The sample's time, or the call path's number.
+    of: u64,
+    registers: UserRegisters,
+    /// Bytes from its stack pointer on.
+    bytes: Vec<u8>,
+}
+
+impl LeftStack {
+    fn copied(&self) -> (UserRegisters, &[u8]) {
+        (self.registers, &self.bytes)
+    }
+}
+
+fn keep_left(left: &mut Left, item: &[u8]) {
+    if let Some((event, bytes)) = parse::<LeftEvent>(item) {
+        let bytes = bytes.get(..event.left_bytes as usize).unwrap_or_default().to_vec();
+        left.insert(event.header.thread, LeftStack { of: event.of, registers: registers(&event.left), bytes });
+    }
+}
+
+fn take_left(left: &mut Left, thread: u32, of: u64) -> Option<LeftStack> {
+    left.remove(&thread).filter(|left| left.of == of && !left.bytes.is_empty())
+}
 
 impl Intake<'_, '_> {
     /// Takes all events except samples.
@@ -64,9 +93,11 @@ impl Intake<'_, '_> {
                         self.places.add(event.place, FirstHit::from_event(&event));
                     }
                 }
+                EVENT_LEFT => keep_left(self.left, &item),
                 EVENT_STACK => {
                     if let Some((event, bytes)) = parse::<StackEvent>(&item) {
-                        let path = path_stacks(&event, bytes, self.stacks);
+                        let left = take_left(self.left, header.thread, u64::from(event.stack));
+                        let path = path_stacks(&event, bytes, left.as_ref(), self.stacks);
                         self.places.add_path(event.stack, path);
                     }
                 }
@@ -84,20 +115,18 @@ impl Intake<'_, '_> {
 
     /// Takes samples; `sharing` gets those in user space. Returns how many there were.
     pub(super) fn take_samples(&mut self, mut sharing: Option<&mut SharingSampler>) -> u64 {
-        let mut sampled = 0;
-        while let Some(item) = self.programs.samples.next() {
+        let mut sampled = 0_u64;
+        loop {
+            let Some(item) = self.programs.samples.next() else { break };
             let Some((header, _)) = parse::<Header>(&item) else { continue };
             if header.kind == EVENT_LEFT {
-                if let Some((event, bytes)) = parse::<LeftEvent>(&item) {
-                    let bytes = bytes.get(..event.left_bytes as usize).unwrap_or_default();
-                    self.left.insert(header.thread, (event.time_ns, registers(&event.left), bytes.to_vec()));
-                }
+                keep_left(self.left, &item);
                 continue;
             }
             let Some((event, stack)) = parse::<SampleEvent>(&item) else { continue };
             let stack = stack.get(..event.stack_bytes as usize).unwrap_or_default();
-            let left = self.left.remove(&header.thread).filter(|(time_ns, ..)| *time_ns == event.time_ns);
-            let left = left.as_ref().map(|(_, registers, bytes)| (*registers, &bytes[..]));
+            let left = take_left(self.left, header.thread, event.time_ns);
+            let left = left.as_ref().map(LeftStack::copied);
             let python = python_frames(&event.python, event.python_frames);
             let copied = Copied { registers: registers(&event.registers), bytes: stack, left, python: &python };
             let user_stack = self.stacks.user(event.image, event.pid, copied, event.time_ns);
@@ -119,6 +148,10 @@ impl Intake<'_, '_> {
                 kernel_stack: self.stacks.kernel(kernel_code(&event.kernel_stack, event.kernel_frames)),
                 goroutine,
             }));
+            drop(item);
+            if sampled.is_multiple_of(SAMPLES_AT_ONCE) {
+                self.take_events();
+            }
         }
         self.tell_code(false);
         sampled
@@ -164,10 +197,9 @@ fn called(event: &CallEvent) -> Event {
     }
 }
 
-fn path_stacks(event: &StackEvent, bytes: &[u8], stacks: &mut Stacks) -> PathStacks {
+fn path_stacks(event: &StackEvent, bytes: &[u8], left: Option<&LeftStack>, stacks: &mut Stacks) -> PathStacks {
     let bytes = bytes.get(..event.stack_bytes as usize).unwrap_or_default();
-    let left = event.left_stack.get(..event.left_bytes as usize).unwrap_or_default();
-    let left = (!left.is_empty()).then_some((registers(&event.left), left));
+    let left = left.map(LeftStack::copied);
     let python = python_frames(&event.python, event.python_frames);
     let copied = Copied { registers: registers(&event.registers), bytes, left, python: &python };
     let kernel_code: Vec<u64> = kernel_code(&event.kernel_stack, event.kernel_frames).collect();
