@@ -29,7 +29,7 @@ impl Runtime for CPython {
         let caller = stack.functions.iter().rposition(at_condition).and_then(|at| stack.functions.get(at + 1));
         let named = |c: &Called<'_>| matches!(plain(c.name), "take_gil" | "drop_gil");
         let takes = caller.is_some_and(|c| is_module(c.module)) || stack.functions.iter().any(named);
-        takes.then_some(&GLOBAL_LOCK)
+        takes.then_some(&GLOBAL_LOCK).or_else(|| asks_again(stack).then_some(&POLLED_LOCK))
     }
 
     /// Everything in `threading` waits at one of the interpreter's locks, which are semaphores. The function of
@@ -51,6 +51,21 @@ impl Runtime for CPython {
             && !stack.functions.iter().any(|c| is_queue(c.module))
             && self.primitive_behind(stack).is_none()
     }
+}
+
+/// True for a library's lock that sleeps by the clock while somebody else has it, and then asks for it again: a lock on a
+/// file (filelock, portalocker, fasteners), in a database (diskcache) or on another machine (redis-py).
+///
+/// Decides: whether a sleep by the clock is a wait for a lock.
+/// From: the sources of these libraries: the method is called `acquire`, of a class with `Lock` in its name, and calls
+/// `time.sleep`. Names have their class since Python 3.11. One program was in view, with filelock.
+/// Shown by: `pauses_of_a_lock_that_is_asked_for_again_are_waits_for_it`.
+/// Wrong if: a library's lock sleeps while nobody has it, as one that limits a rate may.
+fn asks_again(stack: &CallStack<'_>) -> bool {
+    let library = stack.in_library();
+    let sleeps = library.iter().position(|c| matches!(plain(c.name), "time_sleep" | "pysleep"));
+    let acquires = |c: &Called<'_>| c.name.strip_suffix(".acquire").is_some_and(|class| class.contains("Lock"));
+    sleeps.and_then(|at| library.get(at..)).is_some_and(|outer| outer.iter().any(acquires))
 }
 
 /// The calls with which CPython takes and releases its global lock.
@@ -104,6 +119,21 @@ static GLOBAL_LOCK: RuntimeLock = RuntimeLock {
         "Let each of as many processes do its part of the work: if that is no faster, the interpreter's lock is not the cause.",
     ),
 };
+
+static POLLED_LOCK: RuntimeLock = RuntimeLock {
+    called: "a lock that they ask for again after each pause",
+    taken_by_program: true,
+    only_one: false,
+    remedies: POLLED,
+    beside_processes: POLLED,
+    disproved_by: None,
+};
+
+const POLLED: &[&str] = &[
+    "hold the lock for a shorter time: compute before it is taken, and write only what has changed",
+    "let each worker write to a file of its own, and put these together at the end",
+    "a shorter pause (poll_interval, sleep) lets the next one begin sooner after the lock is released",
+];
 
 static NAMES: Names = Names {
     c_primitives: &[("take_gil", Primitive::Lock)],

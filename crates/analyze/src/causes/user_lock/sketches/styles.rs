@@ -465,6 +465,37 @@ fn pauses_in_sqlite_are_waits_for_the_database() {
     assert!(found(&slept, CauseId::USER_LOCK).is_none(), "{:#?}", slept.verdict);
 }
 
+/// Workers look every 50 ms whether another one has released the lock on a file.
+#[test]
+fn pauses_of_a_lock_that_is_asked_for_again_are_waits_for_it() {
+    let answer = |method: &str| {
+        let stack = format!(
+            "clock_nanosleep@libc.so.6 < pysleep@python3.11 < time_sleep@python3.11 < LockAcquisition._poll@anonymous \
+             /usr/lib/python3/dist-packages/filelock/_api.py:7 < {method}@anonymous \
+             /usr/lib/python3/dist-packages/filelock/_api.py:9 < Catalogue.add@anonymous wiki.py:57"
+        );
+        let work = "Catalogue.write@anonymous wiki.py:60";
+        let base = Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(1.0), &around(1.0));
+        let tables = with_base(base, work).traced(2, |run| {
+            for (name, first) in [("a", true), ("b", false)] {
+                (0..10).fold(run.thread(name), |thread, round| match (round % 2 == 0) == first {
+                    true => thread.runs(ms(100), work),
+                    false => thread.waits_for(Reason::Sleep, "", Some(230), ms(100), &stack),
+                });
+            }
+        });
+        answer_for(&tables.tables())
+    };
+    let told = answer("BaseFileLock.acquire");
+    assert_balanced(&told);
+    let cause = found(&told, CauseId::USER_LOCK).unwrap_or_else(|| panic!("{:#?}", told.verdict));
+    assert!(cause.summary.contains("a lock that they ask for again after each pause"), "{}", cause.summary);
+    assert!(cause.summary.contains("taken in Catalogue.add (wiki.py:57)"), "{}", cause.summary);
+    // The near miss: what limits a rate is no lock.
+    let limited = answer("RateLimiter.acquire");
+    assert!(found(&limited, CauseId::USER_LOCK).is_none(), "{:#?}", limited.verdict);
+}
+
 /// Two threads wait for a lock, and about as long for each other.
 #[test]
 fn of_two_as_large_the_lock_comes_before_waiting_for_each_other() {
