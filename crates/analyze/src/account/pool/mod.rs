@@ -66,7 +66,6 @@ pub struct LargestShare {
 pub fn largest_share(traced: &Traced<'_>, pools: &[BTreeSet<ThreadId>]) -> Option<LargestShare> {
     let busiest = Busiest::new(traced, 1.0).filter(|busiest| busiest.is_ahead(NEXT_SHARE) && !traced.loaded())?;
     let pool = pools.iter().find(|pool| pool.len() > 1 && pool.contains(&busiest.thread))?;
-    let has_work = |state: State| matches!(state, State::Running | State::Runnable | State::Preempted);
     let busy = |threads: &dyn Fn(ThreadId) -> bool| {
         let slices = traced.slices.iter().filter(|s| pool.contains(&s.thread) && threads(s.thread));
         Busy::from_slices(slices, has_work).between(traced.measured.0, traced.measured.1)
@@ -75,6 +74,11 @@ pub fn largest_share(traced: &Traced<'_>, pools: &[BTreeSet<ThreadId>]) -> Optio
     // If the others have work mostly when the first has none, it is given out one piece at a time.
     let beside = all.several > MOST * others.any;
     (beside && others.any > MIN_SHARE * all.any).then(|| LargestShare { busiest, pool: pool.clone() })
+}
+
+/// Whether a thread in this state has work.
+fn has_work(state: State) -> bool {
+    matches!(state, State::Running | State::Runnable | State::Preempted)
 }
 
 /// Waits of a pool in which one thread has the largest share: those of the other threads for work from outside the pool,
@@ -162,14 +166,15 @@ pub(super) fn out_of_work(traced: &Traced<'_>, stacks: &Stacks<'_>, why: &QuickM
     found.extend(full::for_who_has_all(traced, why));
     found.extend(largest_task::without_share(traced, stacks, why));
     for (pool, waits) in candidates {
-        let running = |state: State| state == State::Running;
-        let busy = Busy::from_slices(traced.slices.iter().filter(|s| pool.contains(&s.thread)), running);
-        let all = busy.between(0, u64::MAX);
+        let of_pool = || traced.slices.iter().filter(|s| pool.contains(&s.thread));
+        let all = Busy::from_slices(of_pool(), |state| state == State::Running).between(0, u64::MAX);
         if all.several < SIDE_BY_SIDE * all.any {
             continue;
         }
         let givers: BTreeSet<ThreadId> = waits.iter().map(|w| w.1).collect();
         let for_pool = for_pool(traced, why, &givers, pool);
+        // One whose processor others have is busy, too: a compiler that runs beside it, say.
+        let busy = Busy::from_slices(of_pool(), has_work);
         let givers: HashMap<WaitId, Option<&WaitForPool>> =
             waits.iter().map(|(wait, giver)| (wait.wait, for_pool.get(giver))).collect();
         let mut sums: HashMap<WaitId, (f64, f64)> = HashMap::new();

@@ -59,6 +59,19 @@ mod positive {
         assert!(found(&answer, CauseId::CONDITION_WAIT).is_none(), "{:#?}", answer.verdict);
     }
 
+    /// Others have the processor of the busy thread for a third of the time, as a runtime's compiler may.
+    #[test]
+    fn a_thread_that_is_kept_from_its_processor_still_has_its_task() {
+        let answer = answer_for(&run(0.8, 0.8, |run| {
+            waits_for_a_result(run);
+            run.thread("a").runs(ms(200), PRICE).locks(0x100, ms(600), NEXT, "giver");
+            (0..8).fold(run.thread("b"), |b, _| b.runs(ms(66), PRICE).preempted(ms(34)));
+        }));
+        assert_balanced(&answer);
+        assert!(found(&answer, CauseId::IMBALANCE).is_some(), "{:#?}", answer.verdict);
+        assert!(found(&answer, CauseId::CONDITION_WAIT).is_none(), "{:#?}", answer.verdict);
+    }
+
     #[test]
     fn a_giver_waits_for_the_pool_through_the_threads_that_collect_its_results() {
         let answer = last_task(
