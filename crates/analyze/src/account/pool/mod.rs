@@ -31,8 +31,8 @@ use recording::tables::{Slice, State, Wait};
 use recording::{QuickMap, ThreadId, WaitId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// The threads of a pool run side by side for at least this share of the time in which any of them runs. If they never
-/// do, tasks are handed out one at a time and the giver waits for each result, so that no thread's share of the work is
+/// The threads of a pool have work side by side for at least this share of the time in which any of them has. If they never
+/// have, tasks are handed out one at a time and the giver waits for each result, so that no thread's share of the work is
 /// too large.
 ///
 /// Decides: whether waiting for a task can be unequal work.
@@ -166,15 +166,14 @@ pub(super) fn out_of_work(traced: &Traced<'_>, stacks: &Stacks<'_>, why: &QuickM
     found.extend(full::for_who_has_all(traced, why));
     found.extend(largest_task::without_share(traced, stacks, why));
     for (pool, waits) in candidates {
-        let of_pool = || traced.slices.iter().filter(|s| pool.contains(&s.thread));
-        let all = Busy::from_slices(of_pool(), |state| state == State::Running).between(0, u64::MAX);
+        // One whose processor others have is busy, too: a compiler that runs beside it, say.
+        let busy = Busy::from_slices(traced.slices.iter().filter(|s| pool.contains(&s.thread)), has_work);
+        let all = busy.between(0, u64::MAX);
         if all.several < SIDE_BY_SIDE * all.any {
             continue;
         }
         let givers: BTreeSet<ThreadId> = waits.iter().map(|w| w.1).collect();
         let for_pool = for_pool(traced, why, &givers, pool);
-        // One whose processor others have is busy, too: a compiler that runs beside it, say.
-        let busy = Busy::from_slices(of_pool(), has_work);
         let givers: HashMap<WaitId, Option<&WaitForPool>> =
             waits.iter().map(|(wait, giver)| (wait.wait, for_pool.get(giver))).collect();
         let mut sums: HashMap<WaitId, (f64, f64)> = HashMap::new();
