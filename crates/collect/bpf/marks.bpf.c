@@ -42,14 +42,6 @@ static __always_inline u64 argument_of(const struct probe_record *probe, struct 
 	return extended(value, probe->size, probe->is_signed);
 }
 
-#ifdef PREALLOCATED
-#define MARK_SECTION "uprobe"
-static __always_inline void bring_in(u64 unused)
-{
-}
-#else
-/* May sleep: Linux 6.0 and newer. */
-#define MARK_SECTION "uprobe.s"
 /* Brings the pages of a name into memory. Nobody but the mark may ever read a name, so its page may not be mapped yet, and
  * bpf_probe_read_user_str does not wait for a page. What can't be read is left to it, too.
  */
@@ -59,10 +51,8 @@ static __always_inline void bring_in(u64 name)
 	bpf_copy_from_user(&unused, 1, (void *)name);
 	bpf_copy_from_user(&unused, 1, (void *)(name + sizeof(((struct mark_event *)0)->name) - 1));
 }
-#endif
 
-SEC(MARK_SECTION)
-int on_mark(struct pt_regs *ctx)
+static __always_inline int pass_mark(struct pt_regs *ctx, bool may_sleep)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct thread_record *record = record_of(task);
@@ -73,7 +63,7 @@ int on_mark(struct pt_regs *ctx)
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
 	u64 now = bpf_ktime_get_ns(), amount = argument_of(probe, regs);
 	bool task_mark = probe->kind == MARK_TASK_BEGIN || probe->kind == MARK_TASK_END;
-	if (task_mark)
+	if (task_mark && may_sleep)
 		bring_in(amount);
 	if (probe->kind == MARK_WORK) {
 		record->work += amount;
@@ -105,4 +95,17 @@ int on_mark(struct pt_regs *ctx)
 out:
 	record->in_program--;
 	return 0;
+}
+
+SEC("uprobe")
+int on_mark(struct pt_regs *ctx)
+{
+	return pass_mark(ctx, false);
+}
+
+/* Linux 6.1 refuses to load it ("Sleepable programs can only use array, hash, and ringbuf maps"), 6.18 takes it. */
+SEC("uprobe.s")
+int on_mark_sleepable(struct pt_regs *ctx)
+{
+	return pass_mark(ctx, true);
 }

@@ -12,20 +12,33 @@ use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+/// The programs that may listen, the better one first. It also reads names that are not in memory yet, and
+/// Linux 6.1 refuses to load it.
+const PROGRAMS: [&str; 2] = ["on_mark_sleepable", "on_mark"];
+
+fn uprobe<'e>(ebpf: &'e mut Ebpf, name: &str) -> Option<&'e mut UProbe> {
+    ebpf.program_mut(name)?.try_into().ok()
+}
+
+fn load(ebpf: &mut Ebpf, name: &str) -> bool {
+    uprobe(ebpf, name).is_some_and(|program| patiently(|| program.load()).is_ok())
+}
+
 /// Marks that are listened to.
 pub(super) struct Marks {
     probes: Array<MapData, ProbeRecord>,
     next: u32,
     /// Files that were looked through, by device and inode.
     seen: HashSet<(u64, u64)>,
-    loaded: bool,
+    /// The program that listens, once it is loaded.
+    program: Option<&'static str>,
     /// Marks that could not be listened to.
     failed: u64,
 }
 
 impl Marks {
     pub(super) fn new(probes: Array<MapData, ProbeRecord>) -> Marks {
-        Marks { probes, next: 0, seen: HashSet::new(), loaded: false, failed: 0 }
+        Marks { probes, next: 0, seen: HashSet::new(), program: None, failed: 0 }
     }
 
     pub(super) fn failed(&self) -> u64 {
@@ -53,12 +66,8 @@ impl Marks {
         if self.next >= MAX_PROBES || self.probes.set(self.next, record, 0).is_err() {
             return false;
         }
-        let program: Option<&mut UProbe> = ebpf.program_mut("on_mark").and_then(|program| program.try_into().ok());
-        let Some(program) = program else { return false };
-        if !self.loaded && patiently(|| program.load()).is_err() {
-            return false;
-        }
-        self.loaded = true;
+        self.program = self.program.or_else(|| PROGRAMS.into_iter().find(|name| load(ebpf, name)));
+        let Some(program) = self.program.and_then(|name| uprobe(ebpf, name)) else { return false };
         let location = UProbeAttachLocation::AbsoluteOffset(offset);
         let point = UProbeAttachPoint { location, cookie: Some(u64::from(self.next)) };
         // The uprobe is for all processes, because those of the target do not exist yet; the BPF program ignores the

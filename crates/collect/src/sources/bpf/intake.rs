@@ -18,8 +18,8 @@ use resolve::python::Border;
 use std::cell::OnceCell;
 use std::collections::HashMap;
 
-/// After so many samples the other events are taken again: to unwind a sample takes tens of microseconds, and call paths
-/// that are met meanwhile fill their ring.
+/// After so many samples the other events are taken again. To unwind a sample takes 20 µs and more, so that this is every
+/// few milliseconds; their ring has room for 900 call paths, of which a Java program meets thousands a second as it starts.
 const SAMPLES_AT_ONCE: u64 = 64;
 
 /// Takes events out of the rings.
