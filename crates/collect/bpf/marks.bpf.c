@@ -43,7 +43,7 @@ static __always_inline u64 argument_of(const struct probe_record *probe, struct 
 }
 
 /* Brings the pages of a name into memory. Nobody but the mark may ever read a name, so its page may not be mapped yet, and
- * bpf_probe_read_user_str does not wait for a page. What can't be read is left to it, too.
+ * bpf_probe_read_user_str does not wait for a page. What can't be read is left to it, too, and then to the user side.
  */
 static __always_inline void bring_in(u64 name)
 {
@@ -84,7 +84,7 @@ static __always_inline int pass_mark(struct pt_regs *ctx, bool may_sleep)
 	event->header.thread = record->thread;
 	event->time_ns = now;
 	event->mark = probe->kind;
-	event->padding = 0;
+	event->pid = task->tgid;
 	event->amount = amount;
 	__builtin_memset(event->name, 0, sizeof(event->name));
 	if (task_mark)

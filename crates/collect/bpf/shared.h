@@ -553,7 +553,9 @@ struct mark_event {
 	struct header header;
 	u64 time_ns;
 	u32 mark;
-	u32 padding;
+	/* The process, for who reads the name later. */
+	u32 pid;
+	/* Units of work; the address of a task's name. */
 	u64 amount;
 	char name[64];
 };

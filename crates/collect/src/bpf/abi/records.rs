@@ -690,7 +690,9 @@ pub(crate) struct MarkEvent {
     pub(crate) header: Header,
     pub(crate) time_ns: u64,
     pub(crate) mark: u32,
-    pub(crate) padding: u32,
+    /// The process, for who reads the name later.
+    pub(crate) pid: u32,
+    /// Units of work; the address of a task's name.
     pub(crate) amount: u64,
     pub(crate) name: [u8; 64],
 }
@@ -1081,7 +1083,7 @@ const _: () = {
     assert!(offset_of!(MarkEvent, header) == 0);
     assert!(offset_of!(MarkEvent, time_ns) == 8);
     assert!(offset_of!(MarkEvent, mark) == 16);
-    assert!(offset_of!(MarkEvent, padding) == 20);
+    assert!(offset_of!(MarkEvent, pid) == 20);
     assert!(offset_of!(MarkEvent, amount) == 24);
     assert!(offset_of!(MarkEvent, name) == 32);
     assert!(size_of::<PlaceEvent>() == 64);

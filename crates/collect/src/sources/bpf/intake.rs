@@ -3,7 +3,7 @@
 use super::places::{FirstHit, PathStacks, Places};
 use super::shared_memory;
 use super::summary::Beginning;
-use super::thread::mark;
+use super::thread::{UnreadNames, mark};
 use super::thread_time::{self, thread_id};
 use crate::bpf::Programs;
 use crate::bpf::abi::*;
@@ -30,6 +30,7 @@ pub(super) struct Intake<'i, 's> {
     pub(super) stacks: &'i mut Stacks<'s>,
     pub(super) to: &'i mut Builder,
     pub(super) left: &'i mut Left,
+    pub(super) unread: &'i mut UnreadNames,
 }
 
 /// Stacks that threads left for their present ones, by thread, until the sample or the call path comes.
@@ -80,7 +81,7 @@ impl Intake<'_, '_> {
                 }
                 EVENT_MARK => {
                     if let Some((event, _)) = parse::<MarkEvent>(&item) {
-                        self.to.add(mark(&event));
+                        self.to.add(mark(&event, self.unread));
                     }
                 }
                 EVENT_CALL => {
@@ -168,6 +169,7 @@ impl Intake<'_, '_> {
         if event.fresh != 0 {
             self.beginning.set(event.time_ns, self.programs);
         }
+        self.unread.forget();
         self.stacks.execute(event.image, event.pid);
         self.tell_code(true);
     }

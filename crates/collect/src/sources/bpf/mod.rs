@@ -42,6 +42,7 @@ use std::mem::offset_of;
 use summary::Beginning;
 use sums::CallTiming;
 use tables::TableRows;
+use thread::UnreadNames;
 use thread_time::thread_id;
 use timing::CallClock;
 
@@ -57,6 +58,7 @@ pub(crate) struct BpfSource {
     beginning: Beginning,
     places: Places,
     left: Left,
+    unread: UnreadNames,
     ended: EndedThreads,
     /// For a target that was running before and may go on: the threads that slept when observing began.
     sleepers: Option<Sleepers>,
@@ -81,6 +83,7 @@ impl BpfSource {
             beginning: Beginning::new(),
             places: Places::default(),
             left: Left::new(),
+            unread: UnreadNames::default(),
             ended: EndedThreads::default(),
             sleepers: None,
             live: false,
@@ -119,8 +122,8 @@ impl BpfSource {
     }
 
     fn intake<'i, 's>(&'i mut self, stacks: &'i mut Stacks<'s>, to: &'i mut Builder) -> Intake<'i, 's> {
-        let BpfSource { programs, beginning, places, left, .. } = self;
-        Intake { programs, beginning, places, stacks, to, left }
+        let BpfSource { programs, beginning, places, left, unread, .. } = self;
+        Intake { programs, beginning, places, stacks, to, left, unread }
     }
 
     fn times_calls(&mut self) -> bool {
@@ -236,8 +239,8 @@ impl Source for BpfSource {
         if !time_calls || !self.clock.complete() {
             self.time_calls(false);
         }
-        let BpfSource { programs, beginning, places, left, sharing, .. } = self;
-        let mut intake = Intake { programs, beginning, places, stacks, to, left };
+        let BpfSource { programs, beginning, places, left, unread, sharing, .. } = self;
+        let mut intake = Intake { programs, beginning, places, stacks, to, left, unread };
         intake.take_events();
         let sampled = intake.take_samples(sharing.as_mut());
         self.sampled += sampled;

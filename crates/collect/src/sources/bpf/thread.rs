@@ -7,6 +7,9 @@ use crate::events::{Event, ThreadLife, Times};
 use crate::procfs;
 use recording::StackId;
 use recording::tables::MarkKind;
+use std::collections::HashMap;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 
 /// The life of a thread. `counted`: what the thread's counters count.
 pub(super) fn life(
@@ -81,8 +84,39 @@ pub(super) fn last_work(record: &ThreadRecord, end_ns: u64) -> Option<Event> {
     (record.work > 0).then_some(Event::Mark { thread, time_ns: end_ns, kind: MarkKind::Work, name, amount })
 }
 
+/// Names of tasks that the kernel side could not read, by process and address. A name that was not there is kept too: a
+/// program passes its marks often.
+#[derive(Default)]
+pub(super) struct UnreadNames(HashMap<(u32, u64), Option<String>>);
+
+/// Names that are remembered. Beyond that the list starts over.
+const UNREAD_NAMES: usize = 1 << 12;
+
+impl UnreadNames {
+    /// The name, read from the memory of its process while that lives. Unlike a probe that must not sleep, this waits for
+    /// the page, and maps it (proc_pid_mem(5)), so that the kernel side finds the next names there.
+    fn read(&mut self, event: &MarkEvent) -> Option<String> {
+        if self.0.len() >= UNREAD_NAMES {
+            self.forget();
+        }
+        let read = || {
+            // As long as what the kernel side would have copied.
+            let mut name = event.name;
+            let bytes = name.len() - 1;
+            File::open(format!("/proc/{}/mem", event.pid)).ok()?.read_at(&mut name[..bytes], event.amount).ok()?;
+            Some(text(&name)).filter(|name| !name.is_empty())
+        };
+        self.0.entry((event.pid, event.amount)).or_insert_with(read).clone()
+    }
+
+    /// Forgets all names: a process has another program now.
+    pub(super) fn forget(&mut self) {
+        self.0.clear();
+    }
+}
+
 /// A mark.
-pub(super) fn mark(event: &MarkEvent) -> Event {
+pub(super) fn mark(event: &MarkEvent, unread: &mut UnreadNames) -> Event {
     let kind = match event.mark {
         MARK_BEGIN => MarkKind::Begin,
         MARK_END => MarkKind::End,
@@ -91,12 +125,18 @@ pub(super) fn mark(event: &MarkEvent) -> Event {
         MARK_WORK => MarkKind::Work,
         _ => MarkKind::Unknown,
     };
-    let task = matches!(kind, MarkKind::TaskBegin | MarkKind::TaskEnd);
+    let name = match kind {
+        MarkKind::TaskBegin | MarkKind::TaskEnd => {
+            let copied = Some(text(&event.name)).filter(|name| !name.is_empty());
+            copied.or_else(|| unread.read(event))
+        }
+        _ => None,
+    };
     Event::Mark {
         thread: thread_id(event.header.thread),
         time_ns: event.time_ns,
         kind,
-        name: task.then(|| text(&event.name)).filter(|name| !name.is_empty()),
+        name,
         amount: (kind == MarkKind::Work).then_some(event.amount),
     }
 }
@@ -104,4 +144,25 @@ pub(super) fn mark(event: &MarkEvent) -> Event {
 /// Bytes that the kernel side copied, up to their first zero.
 pub(super) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes.split(|byte| *byte == 0).next().unwrap_or_default()).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_the_kernel_side_could_not_read_is_read_later() {
+        let name = c"<b>write</b>";
+        let mut unread = UnreadNames::default();
+        let mut told = |kind, amount| {
+            let header = Header { kind: EVENT_MARK, thread: 1 };
+            let pid = std::process::id();
+            let event = MarkEvent { header, time_ns: 7, mark: kind, pid, amount, name: [0; 64] };
+            let Event::Mark { name, .. } = mark(&event, &mut unread) else { panic!("a mark") };
+            name
+        };
+        assert_eq!(told(MARK_TASK_BEGIN, name.as_ptr() as u64).as_deref(), Some("<b>write</b>"));
+        assert_eq!(told(MARK_TASK_BEGIN, 0), None);
+        assert_eq!(told(MARK_WORK, name.as_ptr() as u64), None);
+    }
 }
