@@ -159,7 +159,7 @@ fn functions<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, code: &SlowerCo
             "samples",
         ),
     ];
-    if let Some(repeated) = repeated {
+    if let Some(repeated) = &repeated {
         let what = "time of each thread in it at the largest count, over that at the smallest";
         rows.push(evidence(what, repeated.ratio, Unit::Ratio, "samples"));
     }
@@ -168,12 +168,15 @@ fn functions<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, code: &SlowerCo
     }
     let counted = facts.counted().word();
     Some(Cause {
-        summary: match (repeated.is_some(), code.new) {
-            (true, _) => {
+        summary: match (repeated.as_ref().map(|r| r.in_part), code.new) {
+            (Some(false), _) => {
                 format!("Each thread does all of {at} for itself: it takes as long in each of them as in one alone.")
             }
-            (false, true) => format!("{at} runs only with more {counted}s, and takes processor time from the work."),
-            (false, false) => format!("{at} executes more instructions per unit of work with more {counted}s."),
+            (Some(true), _) => {
+                format!("Each thread does most of {at} for itself: that takes as long in each of them as in one alone.")
+            }
+            (None, true) => format!("{at} runs only with more {counted}s, and takes processor time from the work."),
+            (None, false) => format!("{at} executes more instructions per unit of work with more {counted}s."),
         },
         culprit: who,
         evidence: rows,

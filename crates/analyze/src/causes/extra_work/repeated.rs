@@ -3,6 +3,9 @@
 //!
 //! Shared memory, caches and execution units make code slower with more processors, but not with more threads on the
 //! same processors: then each thread's time falls as the count grows.
+//!
+//! Runs of one program differ in pace, because a virtual machine gets more or less of its host. Work that the threads
+//! share takes the same time in sum at every count, so it measures the pace of each run, where there is such work.
 
 use crate::account::Ledger;
 use crate::account::criticality::SeenAt;
@@ -53,16 +56,28 @@ const EQUAL: f64 = 0.5;
 /// Wrong if: each thread repeats three functions of similar cost, and no function of the program calls all three.
 const EXPLAINS: f64 = 0.5;
 
+/// The smallest share of the code's time that work has which measures the pace of runs.
+///
+/// Decides: whether times are compared at the pace of the work that the threads share.
+/// From: statistics: of a second, sampled each millisecond, a tenth leaves an error of a tenth.
+/// Shown by: `runs_at_another_pace_are_compared_by_the_work_that_threads_share`.
+/// Wrong if: a program repeats more than nine tenths of its work and its runs differ in pace: more work stays unsure.
+const PACE_SHARE: f64 = 0.1;
+
 /// A function, by name and module.
 type Function<'t> = (Option<&'t str>, &'t str);
 
 /// Work that is repeated.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Repeated<'t> {
     /// The function, with what it calls.
     function: Function<'t>,
     /// Each thread's time in it at the largest count, over that of a single thread.
     pub ratio: f64,
+    /// What it calls and the threads share: not in the ratio.
+    shared: BTreeSet<Function<'t>>,
+    /// True where there is such a call.
+    pub in_part: bool,
 }
 
 impl<'t> Repeated<'t> {
@@ -71,6 +86,9 @@ impl<'t> Repeated<'t> {
         let stacks = &facts.model.stacks;
         let here = |at: &SeenAt| {
             let frames = at.stack.map(|s| stacks.frames(s)).unwrap_or_default();
+            if frames.iter().any(|c| self.shared.contains(&(c.name(), c.module))) {
+                return None;
+            }
             frames.into_iter().find(|c| (c.name(), c.module) == self.function)
         };
         let mut seen: BTreeMap<SeenAt, f64> = BTreeMap::new();
@@ -97,59 +115,127 @@ pub(super) fn repeated<'t>(
     let beyond = more.last().filter(|l| l.account.threads > facts.processors)?;
     // Code without a name is all of its module's, and no function.
     let leaf = code.function.map(|(name, module, _)| (name, module)).filter(|(name, _)| name.is_some());
-    let times: Vec<(u32, BTreeMap<Function, f64>)> =
-        facts.ledgers.iter().map(|l| (l.account.threads, times(facts, l, leaf))).collect();
-    let each = |l: &Ledger<'_, 't>, function: &Function<'t>| {
-        let of = times.iter().find(|(threads, _)| *threads == l.account.threads);
-        of.and_then(|(threads, times)| Some(times.get(function)? / f64::from(*threads))).unwrap_or(0.0)
-    };
-    let all = |l: &Ledger<'_, 't>, function: &Function<'t>| each(l, function) * f64::from(l.account.threads);
+    let all = Times::of_all(facts, leaf, &BTreeSet::new());
     // Halfway between repeated work (1: the time per thread stays) and shared work (the time per thread falls as
     // threads increase).
     let falls = f64::midpoint(1.0, f64::from(within.account.threads) / f64::from(beyond.account.threads));
-    let is_repeated = |function: &Function<'t>| {
-        let same = |l: &Ledger<'_, 't>| (LEAST..=MOST).contains(&(each(l, function) / each(base, function)));
-        more.iter().all(same) && each(beyond, function) > falls * each(within, function)
+    let find = |times: &[Times<'t>], grown: f64| {
+        let at = |l: &Ledger<'_, 't>| times.iter().find(|t| t.threads == l.account.threads);
+        let sum = |l: &Ledger<'_, 't>, function: &Function<'t>| at(l).map_or(0.0, |times| times.of(function));
+        let each = |l: &Ledger<'_, 't>, function: &Function<'t>| sum(l, function) / f64::from(l.account.threads);
+        let is_repeated = |function: &Function<'t>| {
+            let same = |l: &Ledger<'_, 't>| (LEAST..=MOST).contains(&(each(l, function) / each(base, function)));
+            more.iter().all(same) && each(beyond, function) > falls * each(within, function)
+        };
+        let explains = |function: &Function<'t>| sum(ledger, function) - sum(base, function) >= EXPLAINS * grown;
+        // Where waiting loops are not observed, a function small enough to be one may be one.
+        let seen = |f: &Function<'t>| facts.model.sharing.observed || size(facts, ledger, f) > LARGEST_WAITING_LOOP;
+        let of_base = at(base).map(|times| times.functions.keys().copied()).into_iter().flatten();
+        let in_each = |f: &Function<'t>| more.iter().all(|l| in_each_thread(facts, l, f));
+        let found = of_base.filter(|f| explains(f) && is_repeated(f) && seen(f) && in_each(f) && !waits(facts, f));
+        // Of two that take the same time, one calls the other.
+        let depth = |f: &Function<'t>| at(ledger).and_then(|times| times.functions.get(f)).map(|spent| spent.1);
+        let inner = |a: &Function<'t>, b: &Function<'t>| depth(a).cmp(&depth(b)).then(a.cmp(b));
+        let function = found.min_by(|a, b| sum(ledger, a).total_cmp(&sum(ledger, b)).then_with(|| inner(a, b)))?;
+        Some((function, each(beyond, &function) / each(base, &function)))
     };
-    let explains = |function: &Function<'t>| all(ledger, function) - all(base, function) >= EXPLAINS * code.seconds.0;
-    // Where waiting loops are not observed, a function small enough to be one may be one.
-    let seen = |f: &Function<'t>| facts.model.sharing.observed || size(facts, ledger, f) > LARGEST_WAITING_LOOP;
-    let of_base = times.first().map(|(_, times)| times.keys().copied()).into_iter().flatten();
-    let in_each = |f: &Function<'t>| more.iter().all(|l| in_each_thread(facts, l, f));
-    let mut found: Vec<Function> =
-        of_base.filter(|f| explains(f) && is_repeated(f) && seen(f) && in_each(f) && !waits(facts, f)).collect();
-    found.sort_by(|a, b| all(ledger, a).total_cmp(&all(ledger, b)).then(a.cmp(b)));
-    let function = *found.first()?;
-    Some(Repeated { function, ratio: each(beyond, &function) / each(base, &function) })
+    if let Some((function, ratio)) = find(&all, code.seconds.0) {
+        return Some(Repeated { function, ratio, shared: BTreeSet::new(), in_part: false });
+    }
+    let shared = shared(facts, &all);
+    let times = at_one_pace(&all, Times::of_all(facts, leaf, &shared))?;
+    let of = |l: &Ledger<'_, 't>| times.iter().find(|t| t.threads == l.account.threads).map_or(0.0, |t| t.code);
+    let (function, ratio) = find(&times, code.seconds.0.max(of(ledger) - of(base)))?;
+    let in_part = times.first()?.of(&function) < all.first()?.of(&function);
+    Some(Repeated { function, ratio, shared, in_part })
 }
 
-/// CPU seconds per unit of work in each of the program's functions with what it calls, scaled to the timed runs; also
-/// in the function `leaf` itself, whoever owns it.
-fn times<'t>(
-    facts: &Facts<'_, 't>,
-    ledger: &Ledger<'_, 't>,
-    leaf: Option<Function<'t>>,
-) -> BTreeMap<Function<'t>, f64> {
-    let mut stacks: HashMap<StackId, u64> = HashMap::new();
-    for stack in ledger.traced.samples.iter().filter(|s| s.mode == Mode::User).filter_map(|s| s.user_stack) {
-        *stacks.entry(stack).or_default() += 1;
-    }
-    let mut samples: BTreeMap<Function, u64> = BTreeMap::new();
-    for (stack, count) in stacks.into_iter().filter(|(stack, _)| works(facts, ledger, *stack)) {
-        let frames = facts.model.stacks.frames(stack);
-        let own = frames.iter().filter(|c| c.owner == Owner::Own && c.name().is_some());
-        let functions: BTreeSet<Function> = own.map(|c: &Code<'t>| (c.name(), c.module)).collect();
-        functions.into_iter().for_each(|f| *samples.entry(f).or_default() += count);
-    }
-    if let Some(leaf) = leaf {
-        let alone = ledger.profile.counts.get(&Doing::Function(leaf.0, leaf.1)).copied().unwrap_or(0);
-        samples.entry(leaf).or_insert(alone);
-    }
-    let each = seconds_a_sample(ledger) * ledger.on_cpu_scale;
-    samples.into_iter().map(|(function, count)| (function, count as f64 * each)).collect()
+/// Functions that the threads share: in sum they take as long at every count, a part of it in each thread.
+fn shared<'t>(facts: &Facts<'_, 't>, all: &[Times<'t>]) -> BTreeSet<Function<'t>> {
+    let Some((base, more)) = all.split_first() else { return BTreeSet::new() };
+    let divides = |function: &Function<'t>| {
+        let before = base.of(function);
+        before >= PACE_SHARE * base.code
+            && more.iter().all(|times| (1.0 / MOST..=MOST).contains(&(times.of(function) / before)))
+            && facts.ledgers.iter().skip(1).all(|l| in_each_thread(facts, l, function))
+    };
+    base.functions.keys().copied().filter(divides).collect()
 }
 
-/// True when as many threads as were asked for each have about an equal part of the time in a function. One that has
+/// The times without what the threads share, as if each run had the pace of the first. `None` where they share nothing.
+fn at_one_pace<'t>(all: &[Times<'t>], without: Vec<Times<'t>>) -> Option<Vec<Times<'t>>> {
+    let shared = |(all, without): (&Times<'t>, &Times<'t>)| all.code - without.code;
+    let base = shared((all.first()?, without.first()?));
+    let paces: Vec<f64> = all.iter().zip(&without).map(|pair| shared(pair) / base).collect();
+    let known = paces.iter().all(|pace| pace.is_finite() && *pace > 0.0);
+    known.then(|| without.into_iter().zip(paces).map(|(times, pace)| times.slower_by(1.0 / pace)).collect())
+}
+
+/// CPU seconds per unit of work at a count, scaled to the timed runs.
+struct Times<'t> {
+    threads: u32,
+    /// In each of the program's functions with what it calls, and how far it is from the innermost function: the sum of
+    /// frames over all samples. Also in the function `leaf` itself, whoever owns it.
+    functions: BTreeMap<Function<'t>, (f64, u64)>,
+    /// In all code that does work.
+    code: f64,
+}
+
+impl<'t> Times<'t> {
+    /// At every count, without the functions `except` and what they call.
+    fn of_all(facts: &Facts<'_, 't>, leaf: Option<Function<'t>>, except: &BTreeSet<Function<'t>>) -> Vec<Times<'t>> {
+        facts.ledgers.iter().map(|ledger| Times::at(facts, ledger, leaf, except)).collect()
+    }
+
+    fn at(
+        facts: &Facts<'_, 't>,
+        ledger: &Ledger<'_, 't>,
+        leaf: Option<Function<'t>>,
+        except: &BTreeSet<Function<'t>>,
+    ) -> Times<'t> {
+        let mut stacks: HashMap<StackId, u64> = HashMap::new();
+        for stack in ledger.traced.samples.iter().filter(|s| s.mode == Mode::User).filter_map(|s| s.user_stack) {
+            *stacks.entry(stack).or_default() += 1;
+        }
+        let (mut samples, mut code): (BTreeMap<Function, (u64, u64)>, u64) = Default::default();
+        for (stack, count) in stacks.into_iter().filter(|(stack, _)| works(facts, ledger, *stack)) {
+            let frames = facts.model.stacks.frames(stack);
+            let own = frames.iter().enumerate().filter(|(_, c)| c.owner == Owner::Own && c.name().is_some());
+            // From the outermost to the innermost frame, so that a function that calls itself counts at its innermost.
+            let functions: BTreeMap<Function, u64> =
+                own.rev().map(|(depth, c): (usize, &Code<'t>)| ((c.name(), c.module), depth as u64)).collect();
+            if !functions.keys().any(|f| except.contains(f)) {
+                for (function, depth) in functions {
+                    let spent = samples.entry(function).or_default();
+                    *spent = (spent.0 + count, spent.1 + count * depth);
+                }
+                code += count;
+            }
+        }
+        if let Some(leaf) = leaf {
+            let alone = ledger.profile.counts.get(&Doing::Function(leaf.0, leaf.1)).copied().unwrap_or(0);
+            samples.entry(leaf).or_insert((alone, 0));
+        }
+        let each = seconds_a_sample(ledger) * ledger.on_cpu_scale;
+        Times {
+            threads: ledger.account.threads,
+            functions: samples.into_iter().map(|(f, (count, depth))| (f, (count as f64 * each, depth))).collect(),
+            code: code as f64 * each,
+        }
+    }
+
+    fn of(&self, function: &Function<'t>) -> f64 {
+        self.functions.get(function).map_or(0.0, |spent| spent.0)
+    }
+
+    fn slower_by(mut self, factor: f64) -> Times<'t> {
+        self.functions.values_mut().for_each(|spent| spent.0 *= factor);
+        self.code *= factor;
+        self
+    }
+}
+
+/// True when as many threads (or tasks of a scheduler) as were asked for each have about an equal part of the time in a function. One that has
 /// nearly all of it repeats nothing.
 fn in_each_thread<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, function: &Function<'t>) -> bool {
     let mut within: HashMap<StackId, bool> = HashMap::new();
@@ -157,10 +243,12 @@ fn in_each_thread<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, function: 
         let frames = || facts.model.stacks.frames(stack);
         *within.entry(stack).or_insert_with(|| frames().iter().any(|c| (c.name(), c.module) == *function))
     };
-    let mut threads: BTreeMap<ThreadId, u64> = BTreeMap::new();
+    // A task of a scheduler moves between threads.
+    let mut threads: BTreeMap<(Option<u64>, Option<ThreadId>), u64> = BTreeMap::new();
     for sample in ledger.traced.samples.iter().filter(|s| s.mode == Mode::User) {
         if sample.user_stack.is_some_and(&mut inside) {
-            *threads.entry(sample.thread).or_default() += 1;
+            let thread = sample.goroutine.is_none().then_some(sample.thread);
+            *threads.entry((sample.goroutine, thread)).or_default() += 1;
         }
     }
     let asked = f64::from(ledger.account.threads.max(1));

@@ -38,6 +38,36 @@ fn each_builds(two: u64, four: u64) -> Tables {
         .tables()
 }
 
+/// A single thread loads for `load` milliseconds each of two for `two`, each of four for `four`. Each counts a part of
+/// what it loads, `count` milliseconds in sum with one thread and 400 with more. Two processors.
+fn each_loads(load: u64, count: u64, [two, four]: [u64; 2]) -> Tables {
+    let place = |i: u64| format!("parse@app app.c:{} < load@app app.c:9", 100 + i % 60);
+    let counts = "count@app app.c:80 < load@app app.c:12";
+    let traced = |threads: u64, each: u64, count: u64| {
+        move |run: &mut RunSketch<'_>| {
+            for name in ["a", "b", "c", "d"].into_iter().take(threads as usize) {
+                let mut thread = run.thread(name);
+                for i in 0..each {
+                    thread = thread.runs(ms(1), &place(i));
+                    if threads > 2 {
+                        thread = thread.runnable(ms(1));
+                    }
+                }
+                thread.runs(ms(count / threads), counts);
+            }
+        }
+    };
+    let cpu = |threads: u64, each: u64, count: u64| (count + threads * each) as f64 / 1000.0;
+    Sketch::new(2)
+        .clean(1, &around(cpu(1, load, count)))
+        .clean_cpu(2, &around(cpu(2, two, 400) / 2.0), &around(cpu(2, two, 400)))
+        .clean_cpu(4, &around(cpu(4, four, 400) / 2.0), &around(cpu(4, four, 400)))
+        .traced(1, traced(1, load, count))
+        .traced(2, traced(2, two, 400))
+        .traced(4, traced(4, four, 400))
+        .tables()
+}
+
 /// The same, with the time of `build` spent in the functions that it calls.
 fn in_callees(tables: &Tables) -> Tables {
     let mut tables = tables.clone();
@@ -58,6 +88,15 @@ fn in_callees(tables: &Tables) -> Tables {
         tables.stacks.iter_mut().find(|s| s.stack == stack).unwrap().parent = Some(between);
     }
     tables
+}
+
+/// Moves the samples of each run to one of its threads.
+fn on_the_first_thread(tables: &mut Tables) {
+    let runs: Vec<_> = tables.traces.iter().map(|t| t.run).collect();
+    for run in runs {
+        let Some(first) = tables.samples.iter().find(|s| s.run == run).map(|s| s.thread) else { continue };
+        tables.samples.iter_mut().filter(|s| s.run == run).for_each(|s| s.thread = first);
+    }
 }
 
 mod positive {
@@ -90,9 +129,37 @@ mod positive {
         assert!(found(&answer, CauseId::EXTRA_WORK).is_none(), "{:#?}", answer.verdict);
     }
 
+    /// The run of a single thread was 1.5 times as slow as the others.
+    #[test]
+    fn runs_at_another_pace_are_compared_by_the_work_that_threads_share() {
+        let answer = answer_for(&each_loads(750, 600, [500, 500]));
+        let cause = found(&answer, CauseId::EXTRA_WORK).unwrap_or_else(|| panic!("{:#?}", answer.verdict));
+        assert!(cause.summary.starts_with("Each thread does all of parse"), "{}", cause.summary);
+        // Both `parse` and other code of `load` are repeated, but what `count` does is shared.
+        let mut tables = each_loads(750, 600, [500, 500]);
+        for frame in tables.frames.iter_mut().filter(|f| f.function.as_deref() == Some("parse")) {
+            frame.function = Some(format!("part_{}", frame.line.unwrap_or(0) % 7));
+        }
+        let answer = answer_for(&tables);
+        let cause = found(&answer, CauseId::EXTRA_WORK).unwrap_or_else(|| panic!("{:#?}", answer.verdict));
+        assert!(cause.summary.starts_with("Each thread does most of load (app.c:9)"), "{}", cause.summary);
+    }
+
     #[test]
     fn work_that_each_thread_repeats_is_told_without_counters() {
         let answer = answer_for(&each_builds(500, 500));
+        let cause = found(&answer, CauseId::EXTRA_WORK).unwrap_or_else(|| panic!("{:#?}", answer.verdict));
+        assert!(cause.summary.starts_with("Each thread does all of build"), "{}", cause.summary);
+    }
+
+    #[test]
+    fn tasks_that_move_between_threads_repeat_it_too() {
+        let mut tables = each_builds(500, 500);
+        for sample in &mut tables.samples {
+            sample.goroutine = Some(0xc000_0000 + u64::from(sample.thread.0));
+        }
+        on_the_first_thread(&mut tables);
+        let answer = answer_for(&tables);
         let cause = found(&answer, CauseId::EXTRA_WORK).unwrap_or_else(|| panic!("{:#?}", answer.verdict));
         assert!(cause.summary.starts_with("Each thread does all of build"), "{}", cause.summary);
     }
@@ -130,14 +197,19 @@ mod near_miss {
     #[test]
     fn what_one_thread_has_nearly_all_of_is_not_repeated() {
         let mut tables = each_builds(500, 500);
-        let runs: Vec<_> = tables.traces.iter().map(|t| t.run).collect();
-        for run in runs {
-            let Some(first) = tables.samples.iter().find(|s| s.run == run).map(|s| s.thread) else { continue };
-            tables.samples.iter_mut().filter(|s| s.run == run).for_each(|s| s.thread = first);
-        }
+        on_the_first_thread(&mut tables);
         let answer = answer_for(&tables);
         assert!(found(&answer, CauseId::EXTRA_WORK).is_none(), "{:#?}", answer.verdict);
         assert!(answer.verdict.unsure.iter().any(|u| u.id == CauseId::EXTRA_WORK), "{:#?}", answer.verdict);
+    }
+
+    /// `count` shows the pace, and `parse` is slower with two processors, but not with more threads on them.
+    #[test]
+    fn what_grows_with_the_processors_only_is_not_repeated_at_any_pace() {
+        for load in [500, 750] {
+            let answer = answer_for(&each_loads(load, load * 4 / 5, [500, 250]));
+            assert!(found(&answer, CauseId::EXTRA_WORK).is_none(), "{:#?}", answer.verdict);
+        }
     }
 
     #[test]
