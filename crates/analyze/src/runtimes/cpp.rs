@@ -46,10 +46,14 @@ static NAMES: Names = Names {
         ("condition_variable", Primitive::Condition),
         ("CondVar::", Primitive::Condition),
         ("std::barrier", Primitive::Barrier),
+        ("std::__tree_barrier::", Primitive::Barrier),
+        ("std::__1::barrier::", Primitive::Barrier),
         ("boost::barrier::", Primitive::Barrier),
         ("absl::Barrier::", Primitive::Barrier),
         ("std::thread::join", Primitive::Join),
     ],
+    // libstdc++ waits for whatever has changed in one function; the type that changes says what it is.
+    typed_primitives: &[("std::__atomic_wait_address<std::__barrier_phase_t,", Primitive::Barrier)],
     idle_workers: &[
         "tbb::detail::r1::",
         "boost::asio::detail::scheduler::do_run_one",

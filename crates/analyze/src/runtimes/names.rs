@@ -12,6 +12,8 @@ pub(super) struct Names {
     pub c_primitives: &'static [(&'static str, Primitive)],
     /// Primitives by a part of a path, for functions in `paths`. The first part that fits decides.
     pub path_primitives: &'static [(&'static str, Primitive)],
+    /// Functions that are a primitive's for one type only: the beginning of their names with the type.
+    pub typed_primitives: &'static [(&'static str, Primitive)],
     /// Primitives by a part of a path, for functions in these packages of a class library whose classes build on each
     /// other.
     pub class_packages: &'static [&'static str],
@@ -95,6 +97,7 @@ impl Names {
         paths: &[],
         c_primitives: &[],
         path_primitives: &[],
+        typed_primitives: &[],
         class_packages: &[],
         class_primitives: &[],
         c_themes: &[],
@@ -139,14 +142,15 @@ impl Names {
         self.paths.iter().any(|start| path.starts_with(start))
     }
 
-    /// The primitive of a function with a path. Only the path counts: a closure's or a parameter's type may carry any
-    /// name.
+    /// The primitive of a function with a path. Only the path counts, because a closure's or a parameter's type may carry
+    /// any name; for a few functions of the runtime itself, the type decides.
     pub(super) fn primitive_by_path(&self, function: &FunctionName<'_>) -> Option<Primitive> {
         if self.path_primitives.is_empty() || !function.has_path || !function.paths.iter().any(|p| self.has_path(p)) {
             return None;
         }
         let found = self.path_primitives.iter().find(|(part, _)| function.paths.iter().any(|p| p.contains(part)));
-        found.map(|(_, primitive)| *primitive)
+        let typed = || self.typed_primitives.iter().find(|(start, _)| function.name.contains(start));
+        found.or_else(typed).map(|(_, primitive)| *primitive)
     }
 
     /// The primitive of a C function.

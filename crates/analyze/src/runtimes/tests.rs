@@ -40,8 +40,25 @@ fn locks_by_name() {
     assert_eq!(role("std::sys::sync::condvar::futex::Condvar::wait"), Some(Primitive::Condition));
     assert_eq!(role("std::condition_variable::wait(std::unique_lock<std::mutex>&)"), Some(Primitive::Condition));
     assert_eq!(role("__pthread_clockjoin_ex"), Some(Primitive::Join));
-    assert_eq!(role("pthread_barrier_wait"), Some(Primitive::Barrier));
-    for name in ["random", "mine::Mutex::lock_contended", "lock_the_door", "main.worker", "sem_wait"] {
+    for name in [
+        "pthread_barrier_wait",
+        "std::barrier<std::__empty_completion>::arrive_and_wait()",
+        "std::__tree_barrier<std::__empty_completion>::_M_arrive(std::__barrier_phase_t, unsigned long)",
+        "std::__atomic_wait_address<std::__barrier_phase_t, std::__tree_barrier<std::__empty_completion>::wait()::{lambda()#1}>(std::__barrier_phase_t const*)",
+        "std::__1::barrier<std::__1::__empty_completion>::wait(unsigned char&&) const",
+    ] {
+        assert_eq!(role(name), Some(Primitive::Barrier), "{name}");
+    }
+    for name in [
+        // It may wait for anything.
+        "std::__atomic_wait_address<int, Feed::until_full()::{lambda(std::__barrier_phase_t)#1}>(int const*)",
+        "Feed::arrive(std::barrier<std::__empty_completion>&)",
+        "random",
+        "mine::Mutex::lock_contended",
+        "lock_the_door",
+        "main.worker",
+        "sem_wait",
+    ] {
         assert_eq!(role(name), None, "{name}");
     }
 }
