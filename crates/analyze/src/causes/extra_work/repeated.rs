@@ -33,7 +33,8 @@ const LEAST: f64 = 0.8;
 
 /// The largest such ratio.
 ///
-/// Decides: above which ratio a function takes longer in each thread for another reason than repeated work.
+/// Decides: above which ratio a function takes longer in each thread for another reason than repeated work; also within
+/// which factor work that the threads share must stay in sum, to measure the pace of runs.
 /// From: chosen: processors that are hardware threads of one core slow each other's code down by a factor of up to 1.6.
 /// Shown by: `work_that_each_thread_repeats_is_told_without_counters`, at 1.0.
 /// Wrong if: each thread repeats work that also waits for memory: both together take more than 1.6 times as long, and
@@ -60,7 +61,8 @@ const EXPLAINS: f64 = 0.5;
 ///
 /// Decides: whether times are compared at the pace of the work that the threads share.
 /// From: statistics: of a second, sampled each millisecond, a tenth leaves an error of a tenth.
-/// Shown by: `runs_at_another_pace_are_compared_by_the_work_that_threads_share`.
+/// Shown by: `runs_at_another_pace_are_compared_by_the_work_that_threads_share`,
+/// `what_grows_with_the_processors_only_is_not_repeated_at_any_pace`.
 /// Wrong if: a program repeats more than nine tenths of its work and its runs differ in pace: more work stays unsure.
 const PACE_SHARE: f64 = 0.1;
 
