@@ -27,7 +27,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 /// virtual machine differ by as much.
 /// Shown by: `work_that_each_thread_repeats_is_told_without_counters`,
 /// `what_grows_with_the_processors_only_may_be_memory_and_is_not_called_repeated`.
-/// Wrong if: each thread repeats half of a function's work and shares the rest: that is more work, but the cause stays
+/// Wrong if: each thread repeats half of a function's work and shares the rest, in no function of its own: the cause stays
 /// unsure.
 const LEAST: f64 = 0.8;
 
