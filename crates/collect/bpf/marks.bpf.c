@@ -84,7 +84,7 @@ static __always_inline int pass_mark(struct pt_regs *ctx, bool may_sleep)
 	event->header.thread = record->thread;
 	event->time_ns = now;
 	event->mark = probe->kind;
-	event->pid = task->tgid;
+	event->pid = record->pid;
 	event->amount = amount;
 	__builtin_memset(event->name, 0, sizeof(event->name));
 	if (task_mark)
