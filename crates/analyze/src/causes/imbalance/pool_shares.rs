@@ -75,6 +75,8 @@ pub(super) fn explain<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, lost: 
         remedies: vec![
             "start the largest tasks first, so that small ones fill the gaps at the end".to_owned(),
             "cut the largest tasks into several".to_owned(),
+            "where tasks are given out in rounds, do not wait for all of a round: give a free thread one of the next"
+                .to_owned(),
         ],
         ..found(ledger, meta, lost)
     }
