@@ -553,7 +553,7 @@ struct mark_event {
 	struct header header;
 	u64 time_ns;
 	u32 mark;
-	/* The process, for who reads the name later. */
+	/* The process whose memory holds the name. */
 	u32 pid;
 	/* Units of work; the address of a task's name. */
 	u64 amount;

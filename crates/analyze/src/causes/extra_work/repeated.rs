@@ -63,7 +63,8 @@ const EXPLAINS: f64 = 0.5;
 /// From: statistics: of a second, sampled each millisecond, a tenth leaves an error of a tenth.
 /// Shown by: `runs_at_another_pace_are_compared_by_the_work_that_threads_share`,
 /// `what_grows_with_the_processors_only_is_not_repeated_at_any_pace`.
-/// Wrong if: a program repeats more than nine tenths of its work and its runs differ in pace: more work stays unsure.
+/// Wrong if: a program repeats more than nine tenths of its work and its runs differ in pace: more work stays unsure. Or
+/// runs take much less than a second: then few samples set the pace.
 const PACE_SHARE: f64 = 0.1;
 
 /// A function, by name and module.
@@ -145,6 +146,9 @@ pub(super) fn repeated<'t>(
         return Some(Repeated { function, ratio, shared: BTreeSet::new(), in_part: false });
     }
     let shared = shared(facts, &all);
+    if shared.is_empty() {
+        return None;
+    }
     let times = at_one_pace(&all, Times::of_all(facts, leaf, &shared))?;
     let of = |l: &Ledger<'_, 't>| times.iter().find(|t| t.threads == l.account.threads).map_or(0.0, |t| t.code);
     let (function, ratio) = find(&times, code.seconds.0.max(of(ledger) - of(base)))?;
@@ -164,7 +168,8 @@ fn shared<'t>(facts: &Facts<'_, 't>, all: &[Times<'t>]) -> BTreeSet<Function<'t>
     base.functions.keys().copied().filter(divides).collect()
 }
 
-/// The times without what the threads share, as if each run had the pace of the first. `None` where they share nothing.
+/// The times without what the threads share, as if each run had the pace of the first. `None` where a run has no sample
+/// of what they share.
 fn at_one_pace<'t>(all: &[Times<'t>], without: Vec<Times<'t>>) -> Option<Vec<Times<'t>>> {
     let shared = |(all, without): (&Times<'t>, &Times<'t>)| all.code - without.code;
     let base = shared((all.first()?, without.first()?));

@@ -690,7 +690,7 @@ pub(crate) struct MarkEvent {
     pub(crate) header: Header,
     pub(crate) time_ns: u64,
     pub(crate) mark: u32,
-    /// The process, for who reads the name later.
+    /// The process whose memory holds the name.
     pub(crate) pid: u32,
     /// Units of work; the address of a task's name.
     pub(crate) amount: u64,

@@ -8,11 +8,11 @@ use crate::common::*;
 use recording::Tables;
 use recording::synthetic::{RunSketch, Sketch, ms};
 
-/// A single thread runs `build` for half a second, each of two threads for `two` milliseconds, each of four for `four`;
-/// the rest is shared. Two processors.
-fn each_builds(two: u64, four: u64) -> Tables {
-    let place = |i: u64| format!("build@app app.c:{} < work@app app.c:9", 100 + i % 60);
-    let traced = |threads: u64, each: u64| {
+/// Each of 1, 2 and 4 threads runs at `place` for its number of milliseconds in `each`; what runs at `at` takes the
+/// milliseconds in `shared` in sum. Two processors.
+fn repeats(each: [u64; 3], place: impl Fn(u64) -> String, shared: [u64; 3], at: &str) -> Tables {
+    let traced = |threads: u64, each: u64, shared: u64| {
+        let place = &place;
         move |run: &mut RunSketch<'_>| {
             for name in ["a", "b", "c", "d"].into_iter().take(threads as usize) {
                 let mut thread = run.thread(name);
@@ -22,50 +22,32 @@ fn each_builds(two: u64, four: u64) -> Tables {
                         thread = thread.runnable(ms(1));
                     }
                 }
-                thread.runs(ms(400 / threads), WORK);
+                thread.runs(ms(shared / threads), at);
             }
         }
     };
-    let wall = |threads: f64, each: f64| (0.4 + threads * each) / 2.0;
-    let [two_seconds, four_seconds] = [two, four].map(|each| each as f64 / 1000.0);
+    let cpu = |nth: usize| (shared[nth] + (1 << nth) * each[nth]) as f64 / 1000.0;
     Sketch::new(2)
-        .clean(1, &around(0.9))
-        .clean_cpu(2, &around(wall(2.0, two_seconds)), &around(0.4 + 2.0 * two_seconds))
-        .clean_cpu(4, &around(wall(4.0, four_seconds)), &around(0.4 + 4.0 * four_seconds))
-        .traced(1, traced(1, 500))
-        .traced(2, traced(2, two))
-        .traced(4, traced(4, four))
+        .clean(1, &around(cpu(0)))
+        .clean_cpu(2, &around(cpu(1) / 2.0), &around(cpu(1)))
+        .clean_cpu(4, &around(cpu(2) / 2.0), &around(cpu(2)))
+        .traced(1, traced(1, each[0], shared[0]))
+        .traced(2, traced(2, each[1], shared[1]))
+        .traced(4, traced(4, each[2], shared[2]))
         .tables()
 }
 
-/// A single thread loads for `load` milliseconds each of two for `two`, each of four for `four`. Each counts a part of
-/// what it loads, `count` milliseconds in sum with one thread and 400 with more. Two processors.
+/// A single thread runs `build` for half a second, each of two threads for `two` milliseconds, each of four for `four`;
+/// the rest is shared.
+fn each_builds(two: u64, four: u64) -> Tables {
+    repeats([500, two, four], |i| format!("build@app app.c:{} < work@app app.c:9", 100 + i % 60), [400; 3], WORK)
+}
+
+/// A single thread loads for `load` milliseconds, each of two for `two`, each of four for `four`. Each counts a part of
+/// what it loads, `count` milliseconds in sum with one thread and 400 with more.
 fn each_loads(load: u64, count: u64, [two, four]: [u64; 2]) -> Tables {
-    let place = |i: u64| format!("parse@app app.c:{} < load@app app.c:9", 100 + i % 60);
-    let counts = "count@app app.c:80 < load@app app.c:12";
-    let traced = |threads: u64, each: u64, count: u64| {
-        move |run: &mut RunSketch<'_>| {
-            for name in ["a", "b", "c", "d"].into_iter().take(threads as usize) {
-                let mut thread = run.thread(name);
-                for i in 0..each {
-                    thread = thread.runs(ms(1), &place(i));
-                    if threads > 2 {
-                        thread = thread.runnable(ms(1));
-                    }
-                }
-                thread.runs(ms(count / threads), counts);
-            }
-        }
-    };
-    let cpu = |threads: u64, each: u64, count: u64| (count + threads * each) as f64 / 1000.0;
-    Sketch::new(2)
-        .clean(1, &around(cpu(1, load, count)))
-        .clean_cpu(2, &around(cpu(2, two, 400) / 2.0), &around(cpu(2, two, 400)))
-        .clean_cpu(4, &around(cpu(4, four, 400) / 2.0), &around(cpu(4, four, 400)))
-        .traced(1, traced(1, load, count))
-        .traced(2, traced(2, two, 400))
-        .traced(4, traced(4, four, 400))
-        .tables()
+    let parse = |i| format!("parse@app app.c:{} < load@app app.c:9", 100 + i % 60);
+    repeats([load, two, four], parse, [count, 400, 400], "count@app app.c:80 < load@app app.c:12")
 }
 
 /// The same, with the time of `build` spent in the functions that it calls.
