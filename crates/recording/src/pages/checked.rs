@@ -6,6 +6,8 @@ use parquet::column::page::{Page, PageMetadata, PageReader};
 use parquet::errors::ParquetError;
 use parquet::schema::types::ColumnDescPtr;
 
+use super::values::{differences, ones, references, strings};
+
 /// Passes on the pages of a flat column. A page with fewer values than it claims is an error, and so is a page that
 /// refers to a missing dictionary.
 pub(crate) struct CheckedPages {
@@ -45,27 +47,21 @@ impl CheckedPages {
                 (self.optional().then_some(levels), values)
             }
         };
-        match page.encoding() {
+        let count = page.num_values() as usize;
+        let present = match levels {
+            Some(levels) => ones(levels, count).ok_or("a page has fewer levels than values")?,
+            None => count,
+        };
+        let whole = match page.encoding() {
             Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY if !self.dictionary => {
-                Err("a page refers to a dictionary that is missing")
+                return Err("a page refers to a dictionary that is missing");
             }
-            encoding @ (Encoding::PLAIN | Encoding::DELTA_BINARY_PACKED) => {
-                let count = page.num_values() as usize;
-                let present = match levels {
-                    Some(levels) => ones(levels, count).ok_or("a page has fewer levels than values")?,
-                    None => count,
-                };
-                match encoding {
-                    Encoding::PLAIN => self.holds(values, present),
-                    _ if present == 0 || differences(values).is_some_and(|held| held >= present as u64) => Ok(()),
-                    _ => Err(SHORT),
-                }
-            }
-            Encoding::DELTA_LENGTH_BYTE_ARRAY | Encoding::DELTA_BYTE_ARRAY => {
-                Err("a page is in an encoding that no release has written")
-            }
-            _ => Ok(()),
-        }
+            Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY => references(values, present),
+            Encoding::PLAIN => return self.holds(values, present),
+            Encoding::DELTA_BINARY_PACKED => differences(values, present),
+            _ => return Err("a page is in an encoding that no release has written"),
+        };
+        if whole { Ok(()) } else { Err(SHORT) }
     }
 
     fn optional(&self) -> bool {
@@ -88,62 +84,6 @@ impl CheckedPages {
 }
 
 const SHORT: &str = "a page holds fewer values than it claims";
-
-/// Whether there are this many strings, each preceded by its length in 4 bytes.
-fn strings(mut bytes: &[u8], count: usize) -> bool {
-    (0..count).all(|_| {
-        let rest =
-            bytes.split_first_chunk().and_then(|(length, rest)| rest.get(u32::from_le_bytes(*length) as usize..));
-        bytes = rest.unwrap_or_default();
-        rest.is_some()
-    })
-}
-
-/// How many of `count` levels of one bit are 1; none when there are fewer levels. The format is Parquet's hybrid of run
-/// lengths and packed bits. Each part begins with a LEB128 number: twice the length of a run, followed by the run's
-/// value; or twice the number of bytes of packed bits that follow, plus 1.
-fn ones(mut bytes: &[u8], count: usize) -> Option<usize> {
-    let (mut read, mut ones) = (0, 0);
-    while read < count {
-        let header = number(&mut bytes)?;
-        let left = count - read;
-        if header % 2 == 1 {
-            let packed = usize::try_from(header / 2).ok()?.min(left.div_ceil(8));
-            let (bits, rest) = bytes.split_at_checked(packed)?;
-            let used = left.min(packed * 8);
-            ones += (0..used).filter(|bit| bits[bit / 8] >> (bit % 8) & 1 == 1).count();
-            (read, bytes) = (read + used, rest);
-        } else {
-            let run = usize::try_from(header / 2).ok()?.min(left);
-            let (value, rest) = bytes.split_first()?;
-            ones += if *value == 0 { 0 } else { run };
-            (read, bytes) = (read + run, rest);
-        }
-    }
-    Some(ones)
-}
-
-/// How many values a page in delta encoding claims. Its header is four numbers: the size of a block, the parts of a
-/// block, the count of values, the first value.
-fn differences(mut bytes: &[u8]) -> Option<u64> {
-    let _block = number(&mut bytes)?;
-    let _parts = number(&mut bytes)?;
-    number(&mut bytes)
-}
-
-/// Takes a number in LEB128 from the front.
-fn number(bytes: &mut &[u8]) -> Option<u64> {
-    let mut value = 0_u64;
-    for shift in (0..64).step_by(7) {
-        let (byte, rest) = bytes.split_first()?;
-        *bytes = rest;
-        value |= u64::from(byte & 0x7f) << shift;
-        if byte & 0x80 == 0 {
-            return Some(value);
-        }
-    }
-    None
-}
 
 impl Iterator for CheckedPages {
     type Item = Result<Page, ParquetError>;
@@ -172,43 +112,5 @@ impl PageReader for CheckedPages {
 
     fn at_record_boundary(&mut self) -> Result<bool, ParquetError> {
         self.inner.at_record_boundary()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn strings_are_counted_within_their_bytes() {
-        let two = [1, 0, 0, 0, b'a', 0, 0, 0, 0];
-        assert!(strings(&two, 0) && strings(&two, 2));
-        assert!(!strings(&two, 3), "nothing is left");
-        assert!(!strings(&two[..7], 2), "a length is cut");
-        assert!(!strings(&[9, 0, 0, 0, b'a'], 1), "a string is cut");
-        assert!(!strings(&[255, 255, 255, 255], 1));
-    }
-
-    #[test]
-    fn a_header_of_differences_tells_their_count() {
-        assert_eq!(differences(&[128, 1, 4, 5, 2]), Some(5));
-        assert_eq!(differences(&[128, 1, 4, 0, 0]), Some(0), "the library would read a first value nevertheless");
-        assert_eq!(differences(&[128, 1, 4]), None);
-    }
-
-    #[test]
-    fn levels_are_counted() {
-        // A run of 5 ones, then 8 packed bits of which 3 are wanted.
-        let levels = [5 << 1, 1, 3, 0b0000_0101];
-        assert_eq!(ones(&levels, 8), Some(7));
-        assert_eq!(ones(&levels, 3), Some(3));
-        assert_eq!(ones(&levels, 14), None);
-        // A run of 300 zeros: its header takes two bytes.
-        assert_eq!(ones(&[0xd8, 0x04, 0], 300), Some(0));
-        for cut in [&[][..], &[3], &[10], &[0xff], &[0xff; 12]] {
-            assert_eq!(ones(cut, 9), None, "{cut:?}");
-        }
-        // Empty runs make no progress, but the bytes come to an end.
-        assert_eq!(ones(&[0, 1, 0, 1], 1), None);
     }
 }
