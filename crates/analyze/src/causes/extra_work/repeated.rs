@@ -20,7 +20,8 @@ use recording::tables::Mode;
 use recording::{StackId, ThreadId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// The smallest ratio of each thread's time in a function to the time of a single thread.
+/// The smallest ratio of each thread's time in a function to the time of a single thread, where the pace of runs is known
+/// or there are no more threads than processors.
 ///
 /// Decides: whether a function counts as one that every thread executes in full.
 /// From: statistics: times come from samples, and a hundred samples leave an error of a tenth; the processors of a
@@ -59,12 +60,15 @@ const EXPLAINS: f64 = 0.5;
 
 /// The smallest share of the code's time that work has which measures the pace of runs.
 ///
-/// Decides: whether times are compared at the pace of the work that the threads share.
+/// Decides: whether times are compared at the pace of the work that the threads share; of a function that leaves less to
+/// others, less time with more threads than processors counts as the same.
 /// From: statistics: of a second, sampled each millisecond, a tenth leaves an error of a tenth.
 /// Shown by: `runs_at_another_pace_are_compared_by_the_work_that_threads_share`,
+/// `a_faster_run_with_more_threads_than_processors_repeats_nearly_all_work_too`,
 /// `what_grows_with_the_processors_only_is_not_repeated_at_any_pace`.
-/// Wrong if: a program repeats more than nine tenths of its work and its runs differ in pace: more work stays unsure. Or
-/// runs take much less than a second: then few samples set the pace.
+/// Wrong if: a program repeats more than nine tenths of its work, and with a thread for each processor it runs at less than
+/// 0.8 of the pace of the single thread: more work stays unsure. Or runs take much less than a second: then few samples set
+/// the pace.
 const PACE_SHARE: f64 = 0.1;
 
 /// A function, by name and module.
@@ -79,7 +83,7 @@ pub(super) struct Repeated<'t> {
     pub ratio: f64,
     /// What it calls and the threads share: not in the ratio.
     shared: BTreeSet<Function<'t>>,
-    /// True where there is such a call.
+    /// True where there is such a call, or where the ratio is not close to 1.
     pub in_part: bool,
 }
 
@@ -127,7 +131,12 @@ pub(super) fn repeated<'t>(
         let sum = |l: &Ledger<'_, 't>, function: &Function<'t>| at(l).map_or(0.0, |times| times.of(function));
         let each = |l: &Ledger<'_, 't>, function: &Function<'t>| sum(l, function) / f64::from(l.account.threads);
         let is_repeated = |function: &Function<'t>| {
-            let same = |l: &Ledger<'_, 't>| (LEAST..=MOST).contains(&(each(l, function) / each(base, function)));
+            let nearly_all = sum(base, function) > (1.0 - PACE_SHARE) * at(base).map_or(0.0, |times| times.code);
+            let same = |l: &Ledger<'_, 't>| {
+                let threads = Some(l.account.threads).filter(|threads| nearly_all && *threads > facts.processors);
+                let least = threads.map_or(LEAST, least_at_any_pace);
+                (least..=MOST).contains(&(each(l, function) / each(base, function)))
+            };
             more.iter().all(same) && each(beyond, function) > falls * each(within, function)
         };
         let explains = |function: &Function<'t>| sum(ledger, function) - sum(base, function) >= EXPLAINS * grown;
@@ -143,7 +152,7 @@ pub(super) fn repeated<'t>(
         Some((function, each(beyond, &function) / each(base, &function)))
     };
     if let Some((function, ratio)) = find(&all, code.seconds.0) {
-        return Some(Repeated { function, ratio, shared: BTreeSet::new(), in_part: false });
+        return Some(Repeated { function, ratio, shared: BTreeSet::new(), in_part: ratio < LEAST });
     }
     let shared = shared(facts, &all);
     if shared.is_empty() {
@@ -152,8 +161,15 @@ pub(super) fn repeated<'t>(
     let times = at_one_pace(&all, Times::of_all(facts, leaf, &shared))?;
     let of = |l: &Ledger<'_, 't>| times.iter().find(|t| t.threads == l.account.threads).map_or(0.0, |t| t.code);
     let (function, ratio) = find(&times, code.seconds.0.max(of(ledger) - of(base)))?;
-    let in_part = times.first()?.of(&function) < all.first()?.of(&function);
+    let in_part = ratio < LEAST || times.first()?.of(&function) < all.first()?.of(&function);
     Some(Repeated { function, ratio, shared, in_part })
+}
+
+/// The smallest such ratio with more threads than processors, of a function that holds nearly all work: nothing else shows
+/// the pace of the runs. It is as far from repeated work (1) as from shared work (1/n). Slower code of two processors does
+/// not reach it.
+fn least_at_any_pace(threads: u32) -> f64 {
+    LEAST.min(f64::midpoint(1.0, 1.0 / f64::from(threads.max(1))))
 }
 
 /// Functions that the threads share: in sum they take as long at every count, a part of it in each thread.

@@ -134,6 +134,18 @@ mod positive {
         assert!(cause.summary.starts_with("Each thread does all of build"), "{}", cause.summary);
     }
 
+    /// Nearly all work is repeated, and the run with four threads was faster than the others.
+    #[test]
+    fn a_faster_run_with_more_threads_than_processors_repeats_nearly_all_work_too() {
+        let all = |count| repeats([1000, 950, 760], |i| format!("build@app app.c:{} < work@app app.c:9", 100 + i % 60), count, WORK);
+        let answer = answer_for(&all([40; 3]));
+        let cause = found(&answer, CauseId::EXTRA_WORK).unwrap_or_else(|| panic!("{:#?}", answer.verdict));
+        assert!(cause.summary.starts_with("Each thread does most of build"), "{}", cause.summary);
+        // Where more of the work is shared, it shows that the pace was the same.
+        let answer = answer_for(&all([400; 3]));
+        assert!(found(&answer, CauseId::EXTRA_WORK).is_none(), "{:#?}", answer.verdict);
+    }
+
     #[test]
     fn tasks_that_move_between_threads_repeat_it_too() {
         let mut tables = each_builds(500, 500);
