@@ -418,7 +418,8 @@ fn why(wait: &Wait, traced: &Traced<'_>, stacks: &Stacks<'_>, futexes: &BTreeMap
     match view.theme {
         Some(Theme::Allocator) => return Why::Allocator,
         Some(Theme::Creation) => return Why::Creation,
-        // A collector's threads wait for work like any others.
+        // The program's threads wait inside the collector for memory. Its own threads wait for work like any others.
+        Some(Theme::Collector) if view.own.is_some() => return Why::Allocator,
         Some(Theme::Collector | Theme::Compiler) | None => {}
     }
     if view.service {

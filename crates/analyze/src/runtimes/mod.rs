@@ -257,6 +257,13 @@ pub fn collector_settings<'a>(mut functions: impl Iterator<Item = Called<'a>>) -
     functions.find_map(|called| ALL.iter().find(|runtime| collects(runtime, called))?.names().collector_settings)
 }
 
+/// The settings of the collector that a program calls with this function.
+pub fn asks_for_collection(function: &str) -> Option<&'static CollectorSettings> {
+    let plain = function.split('(').next().unwrap_or(function);
+    let mut all = tables().filter_map(|names| names.collector_settings);
+    all.find(|settings| settings.asked_by.contains(&plain))
+}
+
 /// The settings of the collector that takes back what this function allocates; `None` where memory is freed by hand.
 pub fn collects_from(function: Called<'_>) -> Option<&'static CollectorSettings> {
     let name = (!function.name.is_empty()).then(|| FunctionName::new(function.name));

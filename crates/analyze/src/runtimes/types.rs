@@ -159,6 +159,10 @@ pub struct CollectorSettings {
     pub log: &'static str,
     /// What lets the heap grow further between them; `None` where no setting does.
     pub heap: Option<&'static str>,
+    /// Functions with which a program asks for a collection.
+    pub(super) asked_by: &'static [&'static str],
+    /// What makes such calls do nothing; `None` where no setting does.
+    pub ignores_calls: Option<&'static str>,
 }
 
 /// Threads that a library keeps for work which programs hand in.

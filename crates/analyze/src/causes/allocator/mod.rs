@@ -6,6 +6,8 @@
 //!
 //! May import: `account`, `answer`, `facts`, `model`, `runtimes`, `shared`, `statistics`, `recording`.
 
+mod asked;
+
 use crate::account::lines::Why;
 use crate::account::lines::Within;
 use crate::account::profile::Doing;
@@ -62,10 +64,12 @@ pub const META: Meta = Meta {
 const REUSED: &str = "Reuse what is allocated there: if the time does not fall, the allocator is not the cause.";
 
 /// Decides: whether a garbage collector is told instead of the allocator, and whether a small loss is a remark on a program
-/// that scales: more than this share must be the collector's, or waiting for it.
+/// that scales: more than this share must be the collector's, or waiting for it; also whether the program's own calls are
+/// told as the reason for collections: more than this share of what begins them must be inside such a call.
 /// From: reasoned: advice for the larger part saves more. Of the sketches, half of it changes the answer of one, and twice as
 /// much (never) those of three.
-/// Shown by: `tests/small_loss.rs`, `tests/dotnet.rs`.
+/// Shown by: `tests/small_loss.rs`, `tests/dotnet.rs`, `collections_that_the_program_asks_for_are_told_where_it_does`,
+/// `a_call_for_one_collection_of_many_is_not_the_reason`.
 /// Wrong if: the program allocates needlessly, and the collector's time is only what that costs.
 const COLLECTS: f64 = 0.5;
 
@@ -114,6 +118,16 @@ fn explain<'t>(
     let all: f64 = views.iter().map(|v| v.1).sum::<f64>() + collector;
     let collects = collector > COLLECTS * all;
     let waits_for_it = !collects && collector + waits_for_collector(facts, ledger) > COLLECTS * all;
+    if let Some(asked) = (collects || waits_for_it).then(|| asked::asked(facts, ledger)).flatten() {
+        return Ok(vec![Cause {
+            summary: asked.summary(),
+            evidence: rows(facts, ledger),
+            remedies: asked.remedies(),
+            disproved_by: asked.disproved_by(),
+            culprit: asked.culprit,
+            ..found(ledger, meta, lost)
+        }]);
+    }
     let who = match collects || waits_for_it {
         true => who_allocates(facts, ledger, &views),
         false => culprit(&views, Blamed::Responsible),

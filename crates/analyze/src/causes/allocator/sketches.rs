@@ -72,6 +72,113 @@ mod positive {
     }
 }
 
+mod asked {
+    use super::*;
+
+    const CLOSE: &str = "Program.CloseDay@anonymous < Program.Work@anonymous";
+    const BOOK: &str = "Ledger.Book@anonymous < Program.Work@anonymous";
+    const CALLED: &str = "?@libc.so.6 < thread_native_entry(Thread*)@libjvm.so";
+    const WAITS: &str = "futex@libc.so.6 < WKS::GCHeap::WaitUntilGCComplete(bool)@libcoreclr.so";
+    const COLLECTS: &str = "WKS::gc_heap::mark_phase(int, int)@libcoreclr.so < WKS::gc_heap::gc1()@libcoreclr.so";
+
+    /// Two threads in turn collect for 10 ms while the other one waits where it allocates. Of ten collections, this many
+    /// are asked for.
+    fn collects(asked: u64) -> Answer {
+        let call = format!("{COLLECTS} < GCInterface::Collect(int, int)@libcoreclr.so < {CLOSE}");
+        let needed = format!("{COLLECTS} < WKS::GCHeap::Alloc(gc_alloc_context*)@libcoreclr.so < {BOOK}");
+        let waits = format!("{WAITS} < {BOOK}");
+        let tables = with_base(Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(1.0), &around(1.5)), BOOK)
+            .traced(2, |run| {
+                main_joins(run, ms(1000));
+                for (first, name, other) in [(true, "a", "b"), (false, "b", "a")] {
+                    let mut thread = run.thread(name);
+                    for round in 0..25 {
+                        let stack = if round % 10 < asked { &call } else { &needed };
+                        thread = thread.runs(ms(20), BOOK);
+                        thread = match first {
+                            true => thread.runs(ms(10), stack).locks(0x10, ms(10), &waits, other),
+                            false => thread.locks(0x10, ms(10), &waits, other).runs(ms(10), stack),
+                        };
+                    }
+                }
+            })
+            .tables();
+        let answer = answer_for(&tables);
+        assert_balanced(&answer);
+        answer
+    }
+
+    /// The other thread waits where it allocates, but that is not why there are collections.
+    #[test]
+    fn collections_that_the_program_asks_for_are_told_where_it_does() {
+        let answer = collects(8);
+        let cause = found(&answer, CauseId::ALLOCATOR).unwrap_or_else(|| panic!("{:#?}", answer.verdict));
+        let told = "Threads wait for garbage collections that the program itself asks for, most in Program.CloseDay.";
+        assert_eq!(cause.summary, told);
+        assert_eq!(cause.culprit.as_ref().unwrap().function.as_deref(), Some("Program.CloseDay"));
+        assert!(cause.remedies[0].contains("take the call out"), "{cause:#?}");
+    }
+
+    #[test]
+    fn a_call_for_one_collection_of_many_is_not_the_reason() {
+        let answer = collects(2);
+        let cause = found(&answer, CauseId::ALLOCATOR).unwrap_or_else(|| panic!("{:#?}", answer.verdict));
+        assert!(cause.summary.contains("where they allocate, most in Ledger.Book"), "{}", cause.summary);
+    }
+
+    /// In Java, who asks for a collection waits for the virtual machine's threads, which do it.
+    #[test]
+    fn a_thread_that_asks_for_a_collection_may_wait_for_other_threads_that_do_it() {
+        const ASKS: &str = "pthread_cond_wait@libc.so.6 < VMThread::execute(VM_Operation*)@libjvm.so < JVM_GC@libjvm.so < \
+                            java.lang.Runtime.gc@anonymous < java.lang.System.gc@anonymous < used@app Report.java:14";
+        const COLLECT: &str = "G1FullCollector::collect()@libjvm.so < VM_G1CollectFull::doit()@libjvm.so < \
+                               thread_native_entry(Thread*)@libjvm.so";
+        let tables = with_base(Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(1.0), &around(1.5)), WORK)
+            .traced(2, |run| {
+                main_joins(run, ms(1000));
+                for name in ["a", "b"] {
+                    run.thread(name).runs(ms(500), WORK).locks(0x10, ms(500), ASKS, "VM Thread");
+                }
+                run.thread("VM Thread").blocks(Reason::Futex, ms(500), CALLED).runs(ms(500), COLLECT);
+            })
+            .tables();
+        let answer = answer_for(&tables);
+        assert_balanced(&answer);
+        let cause = found(&answer, CauseId::ALLOCATOR).unwrap_or_else(|| panic!("{:#?}", answer.verdict));
+        let told =
+            "Threads wait for garbage collections that the program itself asks for, most in used (Report.java:14).";
+        assert_eq!(cause.summary, told);
+        assert!(cause.remedies[0].contains("-XX:+DisableExplicitGC"), "{cause:#?}");
+    }
+}
+
+/// In G1 and at stops of the virtual machine, the program's threads wait in the collector's own functions; its workers
+/// wait there for work.
+#[test]
+fn threads_that_wait_inside_the_collector_wait_for_memory() {
+    const REFILLS: &str = "futex_wait@libc.so.6 < Mutex::lock_contended(Thread*)@libjvm.so < \
+                           G1CollectedHeap::attempt_allocation_slow(unsigned long)@libjvm.so < \
+                           MemAllocator::allocate() const@libjvm.so < build@app Report.java:8";
+    const STOPPED: &str = "syscall@libc.so.6 < LinuxWaitBarrier::wait(int)@libjvm.so < \
+                           SafepointSynchronize::block(JavaThread*)@libjvm.so < build@app Report.java:8";
+    const WORKER: &str = "GangWorker::run()@libjvm.so < thread_native_entry(Thread*)@libjvm.so";
+    let idle = format!("futex_wait@libc.so.6 < Semaphore::wait()@libjvm.so < {WORKER}");
+    let copies = format!("G1ParScanThreadState::do_copy_to_survivor_space()@libjvm.so < {WORKER}");
+    let tables = with_base(Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(1.0), &around(1.5)), WORK)
+        .traced(2, |run| {
+            main_joins(run, ms(1000));
+            run.thread("a").runs(ms(500), WORK).locks(0x10, ms(500), REFILLS, "GC Thread#0");
+            run.thread("b").runs(ms(500), WORK).locks(0x20, ms(500), STOPPED, "GC Thread#0");
+            run.thread("GC Thread#0").blocks(Reason::Futex, ms(500), &idle).runs(ms(500), &copies);
+        })
+        .tables();
+    let answer = answer_for(&tables);
+    assert_balanced(&answer);
+    assert_eq!(ids(&answer), [CauseId::ALLOCATOR], "{:#?}", answer.verdict);
+    let told = "Threads wait for the garbage collector (G1) where they allocate, most in build (Report.java:8).";
+    assert_eq!(answer.verdict.causes[0].summary, told);
+}
+
 mod near_miss {
     use super::*;
 

@@ -20,7 +20,7 @@ use crate::account::lines::Why;
 use crate::account::pieces::Activity;
 use crate::account::{Ledger, LineId};
 use crate::answer::{Cause, CauseId, Culprit, Evidence, Unit};
-use crate::causes::shared::blame::{by_weight, named, running, waits};
+use crate::causes::shared::blame::{by_weight, innermost, named, running, waits};
 use crate::causes::shared::holders::{Act, holders};
 use crate::causes::shared::{self, Meta, blame, by_lines, duration, evidence, found, hidden, not_clear_beside};
 use crate::facts::{Facts, significant};
@@ -233,7 +233,7 @@ fn stage<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, lost: (f64, f64), m
     let Some(busiest) = stages.first() else {
         return Err("no sample was taken while threads waited for work: which stage is busy is not known".to_owned());
     };
-    let culprit = running(facts, &busiest.seen, |_| None).map(|r| r.culprit);
+    let culprit = innermost(facts, &busiest.seen, MOST, |_| None).map(|r| r.culprit);
     let what = culprit.as_ref().map_or_else(|| "code without a name".to_owned(), named);
     let origin = handed_in::handed_in(facts, ledger, &busiest.threads, &busiest.seen);
     let pool = handed_in::pool(facts, &busiest.seen);

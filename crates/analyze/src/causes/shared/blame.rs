@@ -122,6 +122,16 @@ pub fn running<'t>(
     seen: &[(SeenAt, f64)],
     known: impl Fn(&SeenAt) -> Option<Code<'t>>,
 ) -> Option<Ran> {
+    innermost(facts, seen, MOST, known)
+}
+
+/// The same, of a function that holds this share of the weight.
+pub fn innermost<'t>(
+    facts: &Facts<'_, 't>,
+    seen: &[(SeenAt, f64)],
+    share: f64,
+    known: impl Fn(&SeenAt) -> Option<Code<'t>>,
+) -> Option<Ran> {
     let stacks = &facts.model.stacks;
     let own = |at: &SeenAt| -> Vec<Code<'t>> {
         let frames = at.stack.map(|s| stacks.frames(s)).unwrap_or_default();
@@ -138,7 +148,7 @@ pub fn running<'t>(
         }
     }
     if chosen.is_empty() {
-        let most = inclusive.values().copied().fold(0.0, f64::max).min(MOST * all);
+        let most = inclusive.values().copied().fold(0.0, f64::max).min(share * all);
         let heavy = |f: &BlamedFunction<'_>| inclusive.get(f).is_some_and(|w| *w >= most);
         for (at, weight) in seen {
             let innermost = own(at).iter().map(function).find(heavy);

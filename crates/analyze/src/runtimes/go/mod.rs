@@ -78,7 +78,12 @@ static NAMES: Names = Names {
         ),
         (Theme::Creation, &["runtime.newm", "runtime.newosproc"]),
     ],
-    collector_settings: Some(&CollectorSettings { log: "GODEBUG=gctrace=1", heap: Some("GOGC or GOMEMLIMIT") }),
+    collector_settings: Some(&CollectorSettings {
+        log: "GODEBUG=gctrace=1",
+        heap: Some("GOGC or GOMEMLIMIT"),
+        asked_by: &["runtime.GC", "runtime/debug.FreeOSMemory", "runtime/debug.freeOSMemory"],
+        ignores_calls: None,
+    }),
     first_task: Some("main.main"),
     scheduler: Some(&Scheduler {
         start: "runtime.",

@@ -74,7 +74,14 @@ const MONITOR_FUNCTIONS: [&str; 5] = [
 const STUBS: [&str; 3] = ["stub<", "ILStubClass.", "dynamicClass.IL_STUB"];
 
 pub(super) static NAMES: Names = Names {
-    collector_settings: Some(&CollectorSettings { log: "dotnet-counters", heap: None }),
+    // The library's methods have no names where they were compiled ahead; the machine's functions do: GCInterface::Collect
+    // before .NET 5, GCInterface_Collect since.
+    collector_settings: Some(&CollectorSettings {
+        log: "dotnet-counters",
+        heap: None,
+        asked_by: &["System.GC.Collect", "System.GC.GetTotalMemory", "GCInterface::Collect", "GCInterface_Collect"],
+        ignores_calls: None,
+    }),
     paths: &[
         "System.",
         "Microsoft.",

@@ -74,7 +74,12 @@ const PARK: [&str; 4] = ["Parker::park(", "Parker::unpark(", "Unsafe_Park", "Uns
 static NAMES: Names = Names {
     semaphores: &["java.util.concurrent.Semaphore."],
     // The folders below HotSpot's gc/ in JDK 11 to 25.
-    collector_settings: Some(&CollectorSettings { log: "-Xlog:gc", heap: Some("-Xmx, or a parallel collector") }),
+    collector_settings: Some(&CollectorSettings {
+        log: "-Xlog:gc",
+        heap: Some("-Xmx, or a parallel collector"),
+        asked_by: &["java.lang.System.gc", "java.lang.Runtime.gc", "JVM_GC"],
+        ignores_calls: Some("-XX:+DisableExplicitGC"),
+    }),
     collectors: &[
         (
             "DefNew",
@@ -168,6 +173,11 @@ static NAMES: Names = Names {
                 "GenCollectedHeap::mem_allocate",
                 "ParallelScavengeHeap::mem_allocate",
                 "G1CollectedHeap::mem_allocate",
+                // Asking for a collection.
+                "java.lang.System.gc",
+                "java.lang.Runtime.gc",
+                // Stopped by the virtual machine: since JDK 15 for hardly anything but a collection (safepoint.cpp).
+                "SafepointSynchronize::block",
             ],
         ),
         // Handing methods to the compiler's threads (compileBroker.cpp, compilationPolicy.cpp).
