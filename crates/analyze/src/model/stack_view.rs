@@ -112,12 +112,16 @@ pub(super) fn summed_up<'t>(frames: &[Code<'t>], in_call: bool, lock_calls: &Has
     let own = own.filter(|at| frames.get(*at).is_some_and(|c| c.owner == Owner::Own));
     let called_in = match first {
         Some(_) => before.iter().rev().find(|c| !stub(c) && !interpreter(c)),
-        // No own frame: the outermost named frame that is not a thread's start function. What a virtual machine runs
-        // says more than the machine's own loop around it.
+        // No own frame: the innermost function of a package that the program was built with, as of the pool whose
+        // worker this is; else the outermost named frame that is not a thread's start function. What a virtual machine
+        // runs says more than the machine's own loop around it.
         None => {
+            let of_package = |c: &&Code<'_>| c.frame.file.as_deref().is_some_and(runtimes::is_package_source);
+            let package = |c: &&Code<'_>| c.name().is_some() && c.primitive.is_none() && of_package(c);
             let named = |c: &&Code<'_>| c.name().is_some_and(|n| !runtimes::is_thread_start(n));
             let method = |c: &&Code<'_>| named(c) && c.kind == ModuleKind::Anonymous && !c.stub;
-            before.iter().rev().find(method).or_else(|| before.iter().rev().find(named))
+            let outermost = || before.iter().rev().find(method).or_else(|| before.iter().rev().find(named));
+            before.iter().find(package).or_else(outermost)
         }
     };
     let entry = called_in.filter(|c| c.owner != Owner::System);

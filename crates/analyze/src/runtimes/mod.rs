@@ -119,6 +119,11 @@ pub fn is_runtime_source(file: &str) -> bool {
     tables().any(|names| names.has_source(file))
 }
 
+/// True where a source file is one of a package's that the program was built with.
+pub fn is_package_source(file: &str) -> bool {
+    tables().any(|names| names.source_folders.iter().any(|folder| file.contains(folder)))
+}
+
 /// True for the functions that every thread starts in: they are never blamed.
 pub fn is_thread_start(name: &str) -> bool {
     let c_name = function_name::plain(name);

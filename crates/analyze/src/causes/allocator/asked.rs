@@ -1,6 +1,6 @@
 //! Collections that the program itself asks for, as with `System.gc()`, instead of leaving them to the collector.
 
-use super::COLLECTS;
+use super::collector::COLLECTS;
 use crate::account::Ledger;
 use crate::account::lines::Why;
 use crate::account::profile::Doing;
@@ -68,9 +68,10 @@ pub(super) fn asked<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>) -> Optio
     let by_themselves = begun.values().sum::<f64>();
     if by_themselves <= COLLECTS * on_cpu(ledger, |doing| doing == Doing::Collector) {
         // A scheduler's thread that looks for another task has left the one that asks.
-        let allocates = |wait: &Wait| ledger.reasons.get(&wait.wait) == Some(&Why::Allocator);
+        let for_memory = |wait: &Wait| ledger.reasons.get(&wait.wait) == Some(&Why::Allocator);
+        let allocates = |wait: &Wait, stack| for_memory(wait) && stacks.view(Some(stack), false).own.is_some();
         for (wait, _) in waits(ledger, |_| true) {
-            if let Some(stack) = wait.user_stack.filter(|stack| allocates(wait) || asks(*stack).is_some()) {
+            if let Some(stack) = wait.user_stack.filter(|stack| allocates(wait, *stack) || asks(*stack).is_some()) {
                 *begun.entry(stack).or_default() += wait.blocked_ns as f64 * 1e-9;
             }
         }

@@ -409,6 +409,19 @@ fn division(threads: usize, largest_share: f64) -> Vec<String> {
     ]
 }
 
+/// Where threads wait at the barrier, as the end of a sentence; empty where that is in the function of the culprit.
+fn meet<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, culprit: Option<&Culprit>) -> String {
+    let waits = shared::blame::waits(ledger, |w| w == Why::Barrier);
+    let mut seen: BTreeMap<SeenAt, f64> = BTreeMap::new();
+    for (wait, _) in waits {
+        let at = SeenAt { thread: wait.thread, stack: wait.user_stack, syscall: wait.syscall };
+        *seen.entry(at).or_default() += wait.blocked_ns as f64;
+    }
+    let meets = running(facts, &shared::blame::by_weight(seen), |_| None).map(|ran| ran.culprit);
+    let elsewhere = meets.filter(|at| at.function.is_some() && culprit.is_none_or(|c| c.function != at.function));
+    elsewhere.map(|at| format!("; they meet most in {}", named(&at))).unwrap_or_default()
+}
+
 fn barrier<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, lost: (f64, f64), meta: &Meta) -> Cause {
     let traced = ledger.traced;
     let late = Late::new(ledger, at_barrier);
@@ -429,7 +442,9 @@ fn barrier<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, lost: (f64, f64),
     let thread = straggler.and_then(|t| traced.threads.get(&t).copied());
     let summary = match thread {
         Some(thread) => format!("Threads wait at a barrier for {}, which is still busy{at}.", thread_name(thread)),
-        None => format!("Threads wait at a barrier for whichever is last{at}."),
+        None => {
+            format!("Threads wait at a barrier for whichever is last{at}{}.", meet(facts, ledger, culprit.as_ref()))
+        }
     };
     let blocks: u64 = waits.values().fold(0, |n, w| n.saturating_add(w.0));
     let (least, largest) = waits.values().fold((f64::INFINITY, 0.0_f64), |(a, b), w| (a.min(w.1), b.max(w.1)));

@@ -36,7 +36,13 @@ pub fn culprit(views: &[(View<'_>, f64)], blamed: Blamed) -> Option<Culprit> {
             *callers.entry(own.site()).or_default() += weight;
         }
     }
-    let (_, site) = heaviest(views, blamed)?;
+    let (library, site) = heaviest(views, blamed)?;
+    // Who calls other functions of a library says nothing about one that the program does not call itself.
+    let is_it = |code: Code<'_>| (code.name(), code.module_file) == (site.function.as_deref(), site.module.as_str());
+    let called = |view: &View<'_>| view.own.is_some() && view.responsible().or(view.leaf).is_some_and(is_it);
+    if library && !views.iter().any(|(view, _)| called(view)) {
+        callers.clear();
+    }
     Some(Culprit {
         function: site.function,
         module: site.module,

@@ -40,6 +40,7 @@ mod positive {
         let answer = answer_for(&late_in_turn([0, 1]));
         let cause = found(&answer, CauseId::IMBALANCE).unwrap();
         assert!(cause.summary.contains("whichever is last"), "{}", cause.summary);
+        assert!(cause.summary.ends_with("; they meet most in work (app.c:30)."), "{}", cause.summary);
     }
 
     #[test]

@@ -55,8 +55,42 @@ fn turns(waits: &str) -> Tables {
         .tables()
 }
 
+/// Two workers of a pool in a crate take turns at a lock of the crate, without a function of the program around them. A
+/// function of the program takes another lock for a moment.
+fn workers_of_a_crate() -> Tables {
+    const WORK: &str = "work@app app.rs:5";
+    const STARTS: &str = "thread_start@app /rustc/1/library/std/src/thread.rs:9";
+    let next = "lock_contended@app /rustc/1/library/std/src/mutex.rs:61 < \
+                par_bridge::fold_with@app /root/.cargo/registry/src/i/rayon/par_bridge.rs:140 < \
+                main_loop@app /root/.cargo/registry/src/i/rayon-core/registry.rs:929";
+    let next = format!("{next} < {STARTS}");
+    let built = "lock_contended@app /rustc/1/library/std/src/mutex.rs:61 < \
+                 build_global@app /root/.cargo/registry/src/i/rayon-core/lib.rs:279 < main@app app.rs:113";
+    with_base(Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(1.0), &around(1.0)), WORK)
+        .traced(2, |run| {
+            for (first, name, other) in [(true, "a", "b"), (false, "b", "a")] {
+                let mut thread = run.thread(name);
+                for _ in 0..50 {
+                    thread = match first {
+                        true => thread.runs(ms(10), WORK).locks(0x100, ms(10), &next, other).woken_at(&next),
+                        false => thread.locks(0x100, ms(10), &next, other).woken_at(&next).runs(ms(10), WORK),
+                    };
+                }
+                thread.locks(0x100, us(2), built, other);
+            }
+        })
+        .tables()
+}
+
 mod positive {
     use super::*;
+
+    #[test]
+    fn a_lock_of_a_crate_s_workers_is_told_at_the_crate_s_function() {
+        let answer = answer_for(&workers_of_a_crate());
+        let cause = found(&answer, CauseId::USER_LOCK).unwrap_or_else(|| panic!("{:#?}", answer.verdict));
+        assert_eq!(cause.summary, "Threads wait for the lock inside par_bridge::fold_with.");
+    }
 
     /// Go's world is the same one wherever it is stopped.
     #[test]
