@@ -137,7 +137,9 @@ mod positive {
     /// Nearly all work is repeated, and the run with four threads was faster than the others.
     #[test]
     fn a_faster_run_with_more_threads_than_processors_repeats_nearly_all_work_too() {
-        let all = |count| repeats([1000, 950, 760], |i| format!("build@app app.c:{} < work@app app.c:9", 100 + i % 60), count, WORK);
+        let all = |count| {
+            repeats([1000, 950, 760], |i| format!("build@app app.c:{} < work@app app.c:9", 100 + i % 60), count, WORK)
+        };
         let answer = answer_for(&all([40; 3]));
         let cause = found(&answer, CauseId::EXTRA_WORK).unwrap_or_else(|| panic!("{:#?}", answer.verdict));
         assert!(cause.summary.starts_with("Each thread does most of build"), "{}", cause.summary);
