@@ -107,6 +107,11 @@ fn methods_of_java_by_name() {
         (&format!("void {queued}$ConditionObject.await()"), Some(Primitive::Condition)),
         ("java.lang.Object java.util.concurrent.ArrayBlockingQueue.take()", Some(Primitive::Condition)),
         ("java.lang.Object java.util.concurrent.FutureTask.get()", Some(Primitive::Join)),
+        (
+            "boolean java.util.concurrent.ThreadPoolExecutor.awaitTermination(long, java.util.concurrent.TimeUnit)",
+            Some(Primitive::Join),
+        ),
+        ("java.lang.Runnable java.util.concurrent.ThreadPoolExecutor.getTask()", Some(Primitive::Condition)),
         ("void java.util.concurrent.locks.LockSupport.park(java.lang.Object)", None),
         ("void Shop.lock(java.util.concurrent.locks.ReentrantLock)", None),
     ] {

@@ -152,6 +152,8 @@ static NAMES: Names = Names {
         ("concurrent.SynchronousQueue", Primitive::Condition),
         ("concurrent.LinkedTransferQueue", Primitive::Condition),
         ("concurrent.Exchanger", Primitive::Condition),
+        // Who waits for an executor's end waits for its threads.
+        ("concurrent.ThreadPoolExecutor.awaitTermination", Primitive::Join),
         ("concurrent.ThreadPoolExecutor", Primitive::Condition),
         ("concurrent.ForkJoinPool", Primitive::Condition),
         ("concurrent.CyclicBarrier", Primitive::Barrier),
