@@ -233,7 +233,15 @@ fn stage<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, lost: (f64, f64), m
     let Some(busiest) = stages.first() else {
         return Err("no sample was taken while threads waited for work: which stage is busy is not known".to_owned());
     };
-    let culprit = innermost(facts, &busiest.seen, MOST, |_| None).map(|r| r.culprit);
+    let waiters = waiters(ledger);
+    let pipeline = alone_at(busiest) && !waiters.is_subset(&busiest.threads);
+    // A stage is named by the function that is nearly all of it; of threads that wait for each other, the innermost
+    // that runs most of that time is nearer to the reason.
+    let culprit = match pipeline {
+        true => running(facts, &busiest.seen, |_| None),
+        false => innermost(facts, &busiest.seen, MOST, |_| None),
+    };
+    let culprit = culprit.map(|r| r.culprit);
     let what = culprit.as_ref().map_or_else(|| "code without a name".to_owned(), named);
     let origin = handed_in::handed_in(facts, ledger, &busiest.threads, &busiest.seen);
     let pool = handed_in::pool(facts, &busiest.seen);
@@ -250,14 +258,12 @@ fn stage<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, lost: (f64, f64), m
         ));
     }
     let many = busiest.threads.len();
-    let alone = alone_at(busiest);
-    let waiters = waiters(ledger);
-    let summary = match (alone, waiters.is_subset(&busiest.threads)) {
+    let summary = match pipeline {
         // The threads that wait are also those that run: they need each other's results.
-        (_, true) | (false, _) => {
+        false => {
             format!("Threads wait for each other: on average {:.1} run at a time, most in {what}.", average(ledger))
         }
-        (true, false) => format!(
+        true => format!(
             "Threads wait for the stage that is busy {:.0} % of the time: {} in {what}.",
             busiest.utilisation * 100.0,
             match (many, pool) {
@@ -268,7 +274,6 @@ fn stage<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, lost: (f64, f64), m
             }
         ),
     };
-    let pipeline = alone && !waiters.is_subset(&busiest.threads);
     if !pipeline && mostly_code {
         return Ok(handing_over());
     }
