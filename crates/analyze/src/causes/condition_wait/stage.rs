@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 /// A stage sets the pace when more than half of the waiting falls into its running time: no other stage can have as
 /// much.
 ///
-/// Decides: which stage is named, which function where threads wait for each other, which threads form one stage (those that share more than half of their calls), whether
-/// most of the waiting is of one kind: nothing runs, tasks sleep, or a scheduler finds no task, and whether most of the
-/// loss is no waiting but the code that hands work over.
+/// Decides: which stage is named, which function where threads wait for each other, which threads form one stage (those
+/// that share more than half of their calls), whether most of the waiting is of one kind: nothing runs, tasks sleep, or a
+/// scheduler finds no task, and whether most of the loss is no waiting but the code that hands work over.
 /// From: the definition of a majority.
 /// Shown by: `the_stage_that_sets_the_pace_is_named_with_its_utilisation`,
 /// `a_pool_without_work_is_no_problem_of_the_program`.
