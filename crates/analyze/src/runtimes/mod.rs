@@ -121,7 +121,7 @@ pub fn is_runtime_source(file: &str) -> bool {
 
 /// True where a source file is one of a package's that the program was built with.
 pub fn is_package_source(file: &str) -> bool {
-    tables().any(|names| names.source_folders.iter().any(|folder| file.contains(folder)))
+    tables().any(|names| names.has_package(file))
 }
 
 /// True for the functions that every thread starts in: they are never blamed.

@@ -202,8 +202,12 @@ impl Names {
 
     /// True where a source file is this runtime's.
     pub(super) fn has_source(&self, file: &str) -> bool {
-        let within = || self.source_folders.iter().any(|folder| file.contains(folder));
-        self.sources.iter().any(|start| file.starts_with(start)) || within()
+        self.sources.iter().any(|start| file.starts_with(start)) || self.has_package(file)
+    }
+
+    /// True where a source file is one of a package's that programs are built with.
+    pub(super) fn has_package(&self, file: &str) -> bool {
+        self.source_folders.iter().any(|folder| file.contains(folder))
     }
 
     /// True for a function in which threads start.

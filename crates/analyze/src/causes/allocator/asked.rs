@@ -30,6 +30,7 @@ impl Asked {
         format!("Threads wait for garbage collections that the program itself asks for{at}.")
     }
 
+    /// What to try against it.
     pub(super) fn remedies(&self) -> Vec<String> {
         let ignored = self.settings.ignores_calls.map(|option| format!(", or have the calls ignored ({option})"));
         vec![

@@ -12,7 +12,8 @@ use std::collections::BTreeSet;
 /// scheduler finds no task, and whether most of the loss is no waiting but the code that hands work over.
 /// From: the definition of a majority.
 /// Shown by: `the_stage_that_sets_the_pace_is_named_with_its_utilisation`,
-/// `a_pool_without_work_is_no_problem_of_the_program`.
+/// `a_pool_without_work_is_no_problem_of_the_program`,
+/// `threads_that_wait_for_each_other_are_told_at_the_innermost_function_that_runs_most_of_the_time`.
 /// Wrong if: two equally busy stages share the waiting: neither is named as the one that sets the pace.
 pub(super) const MOST: f64 = 0.5;
 

@@ -95,8 +95,16 @@ fn waits_at_a_loop(ran: u64) -> Tables {
 
 /// Two threads that run in turns, each waiting for what the other hands over.
 fn in_turns(stolen: u64) -> Answer {
+    in_turns_with(stolen, 100)
+}
+
+/// The same, running in `count` for this percentage of a turn, and in `sort` and `merge` for halves of the rest.
+fn in_turns_with(stolen: u64, counts: u64) -> Answer {
     const WAIT: &str = "?@libc.so.6 < pthread_cond_wait@libc.so.6 < take@app queue.c:9 < work@app app.c:5";
     const WORK: &str = "count@app app.c:7 < work@app app.c:6";
+    const SORTS: &str = "sort@app app.c:8 < work@app app.c:6";
+    const MERGES: &str = "merge@app app.c:9 < work@app app.c:6";
+    let part = |own: u64| (own * counts / 100, own * (100 - counts) / 200);
     let sketch = Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(0.95), &around(1.0));
     let mut tables = with_base(sketch, WORK)
         .traced(2, |run| {
@@ -107,9 +115,15 @@ fn in_turns(stolen: u64) -> Answer {
                 other.push(us(4500));
             }
             let one = run.thread("one");
-            rounds.iter().zip(&other).fold(one, |t, (own, wait)| t.runs(*own, WORK).locks(0x100, *wait, WAIT, "two"));
+            rounds.iter().zip(&other).fold(one, |t, (own, wait)| {
+                let (count, sort) = part(*own);
+                t.runs(count, WORK).runs(sort, SORTS).runs(sort, MERGES).locks(0x100, *wait, WAIT, "two")
+            });
             let two = run.thread("two");
-            rounds.iter().zip(&other).fold(two, |t, (wait, own)| t.locks(0x200, *wait, WAIT, "one").runs(*own, WORK));
+            rounds.iter().zip(&other).fold(two, |t, (wait, own)| {
+                let (count, sort) = part(*own);
+                t.locks(0x200, *wait, WAIT, "one").runs(count, WORK).runs(sort, SORTS).runs(sort, MERGES)
+            });
         })
         .tables();
     tables.runs.iter_mut().filter(|run| run.threads == 2).for_each(|run| run.steal_ns = Some(ms(stolen)));
@@ -132,6 +146,17 @@ mod positive {
         assert_eq!(cause.culprit.as_ref().unwrap().function.as_deref(), Some("make"));
         let ended = cause.evidence.iter().find(|e| e.what.contains("ended by thread producer")).unwrap();
         assert!(ended.value > 1.0, "{ended:?}");
+    }
+
+    /// Near miss: of three functions, none runs most of the time, so the one around them is named.
+    #[test]
+    fn threads_that_wait_for_each_other_are_told_at_the_innermost_function_that_runs_most_of_the_time() {
+        let told = |counts| {
+            let answer = in_turns_with(0, counts);
+            found(&answer, CauseId::CONDITION_WAIT).unwrap_or_else(|| panic!("{:#?}", answer.verdict)).summary.clone()
+        };
+        assert!(told(70).ends_with("most in count (app.c:7), called from work (app.c:6)."), "{}", told(70));
+        assert!(told(40).ends_with("most in work (app.c:6)."), "{}", told(40));
     }
 
     /// The producer has work for 90 % of the time and runs for 60 %. Near miss: it has none for the rest.
