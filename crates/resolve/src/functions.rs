@@ -75,10 +75,15 @@ impl UnwindSections {
 
     /// The stated start of the function that covers a stated address.
     pub(crate) fn function_start(&self, address: u64) -> Option<u64> {
+        self.function(address).map(|function| function.start)
+    }
+
+    /// The stated addresses of the function that covers a stated address.
+    pub(crate) fn function(&self, address: u64) -> Option<Range<u64>> {
         let functions = self.functions.get_or_init(|| self.read_functions());
         let after = functions.partition_point(|function| function.start <= address);
         let function = functions.get(after.checked_sub(1)?)?;
-        function.contains(&address).then_some(function.start)
+        function.contains(&address).then(|| function.clone())
     }
 
     /// Where the frame of the function at a stated address begins (the canonical frame address), given the registers at

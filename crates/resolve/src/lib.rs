@@ -11,6 +11,7 @@
 //! | [`goroutines`] | goroutines and the stacks of those that wait, from a process's memory |
 //! | [`symbols`] | code addresses → functions, inlined ones (each a `site`), files, lines; `demangle` and `rust_path` make names readable |
 //! | [`jit`] | names of code that was made at run time |
+//! | `assembly` | the methods of .NET's class library, which is compiled ahead of time |
 //! | [`python`] | the functions of Python, from the interpreter's memory (`memory`) |
 //! | [`decode`] | code bytes and registers → memory accesses near a sample, loops that wait |
 //! | [`objects`] | data addresses → variables |
@@ -25,6 +26,7 @@
 #![forbid(unsafe_code)]
 
 pub mod address;
+mod assembly;
 pub mod build_id;
 pub mod data_types;
 pub mod decode;
@@ -48,6 +50,7 @@ pub mod symbols;
 pub mod unwind;
 
 pub use address::{CodeAddress, UserRegisters};
+pub use assembly::Assemblies;
 pub use build_id::BuildId;
 pub use data_types::{DataTypes, Moment, Placed};
 pub use elf::executable;

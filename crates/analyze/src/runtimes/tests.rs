@@ -111,7 +111,15 @@ fn methods_of_java_by_name() {
             "boolean java.util.concurrent.ThreadPoolExecutor.awaitTermination(long, java.util.concurrent.TimeUnit)",
             Some(Primitive::Join),
         ),
+        (
+            "boolean java.util.concurrent.ForkJoinPool.awaitQuiescence(long, java.util.concurrent.TimeUnit)",
+            Some(Primitive::Join),
+        ),
         ("java.lang.Runnable java.util.concurrent.ThreadPoolExecutor.getTask()", Some(Primitive::Condition)),
+        (
+            "void java.util.concurrent.ForkJoinPool.awaitWork(java.util.concurrent.ForkJoinPool$WorkQueue)",
+            Some(Primitive::Condition),
+        ),
         ("void java.util.concurrent.locks.LockSupport.park(java.lang.Object)", None),
         ("void Shop.lock(java.util.concurrent.locks.ReentrantLock)", None),
     ] {

@@ -7,7 +7,7 @@ use super::languages::{Notes, file_name};
 use recording::tables::{ModuleKind, Stack};
 use recording::{FrameId, ModuleId, StackId};
 use resolve::jit::{CodeSite, FunctionAt};
-use resolve::{MappedFile, ModuleRef, RuntimeCode, Symbolizer, Unwinder};
+use resolve::{Assemblies, MappedFile, ModuleRef, RuntimeCode, Symbolizer, Unwinder};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -77,6 +77,7 @@ pub(crate) struct Interner {
     named_modules: usize,
     named_frames: usize,
     symbolizer: Symbolizer,
+    assemblies: Assemblies,
 }
 
 impl Interner {
@@ -97,6 +98,7 @@ impl Interner {
             named_modules: 0,
             named_frames: 0,
             symbolizer: Symbolizer::new(),
+            assemblies: Assemblies::default(),
         }
     }
 

@@ -21,6 +21,11 @@ pub(super) fn tidy(raw: &str) -> Option<String> {
     of_source(&without_arguments(class), method)
 }
 
+/// The source's name of a method as metadata has it: the class with the number of its type parameters.
+pub(crate) fn of_metadata(class: &str, method: &str) -> Option<String> {
+    of_source(&without_arguments(class), method)
+}
+
 /// The source's name of a method; none where it has none. `class` has no type arguments.
 pub(super) fn of_source(class: &str, method: &str) -> Option<String> {
     if method.is_empty() {

@@ -11,8 +11,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::code_map::{CodeMap, JitFunction, Line};
-use super::script;
-use crate::demangle::{bounded, demangle};
+use super::reported;
+use crate::demangle::bounded;
 
 /// The first word of a file in this machine's byte order.
 const MAGIC: u32 = 0x4a69_5444;
@@ -147,10 +147,8 @@ impl DumpFile {
             return;
         }
         let (start, size) = (long(record, 16), long(record, 24));
-        let name = text(&record[40..]).0;
-        let Some(end) = start.checked_add(size).filter(|&end| end > start && !name.is_empty()) else { return };
-        let name = demangle(&String::from_utf8_lossy(name));
-        let mut code = script::code(&name).unwrap_or_else(|| JitFunction::named(name));
+        let Some(end) = start.checked_add(size).filter(|&end| end > start) else { return };
+        let Some(mut code) = reported::function(text(&record[40..]).0) else { return };
         if let Some((_, lines)) = lines.filter(|(address, _)| *address == start) {
             code.lines = lines;
         }
@@ -302,6 +300,17 @@ mod tests {
         assert_eq!(moved.code.line(5), Some(("b.js", Some(9))));
         assert_eq!(moved.code.line(9), Some(("a.js", Some(4))));
         assert_eq!(map.find(0x200f).unwrap().code.name, "g");
+    }
+
+    /// .NET 8 writes a dump beside the map, with the same names.
+    #[test]
+    fn names_of_dotnet_are_those_of_the_source() {
+        let mut bytes = header(0);
+        bytes.extend(load(50, 0x1000, 0x10, "class Order [shop] Shop.Desk::Parse(int32)[OptimizedTier1]"));
+        let (mut dump, mut map) = (dump(&bytes), CodeMap::default());
+        assert!(dump.read(0).unwrap());
+        apply(&mut dump, &mut map);
+        assert_eq!(map.find(0x1000).unwrap().code.name, "Shop.Desk.Parse");
     }
 
     #[test]

@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `code_map` | which code is at an address now |
 //! | `perf_map`, `dump` | the two kinds of files, read as they grow |
+//! | `reported` | what runtimes write into both as a name |
 //! | `dotnet`, `mono` | names of .NET, and of Mono, in the form of its sources |
 //! | `scope_table` | which functions were inlined into a piece of code, and where |
 //! | `hotspot` | the names that the HotSpot virtual machine has in its memory, with lines |
@@ -26,10 +27,12 @@ mod mono;
 mod names;
 mod origin;
 mod perf_map;
+mod reported;
 mod scope_table;
 mod script;
 
 pub use code_map::{FunctionAt, JitFunction};
+pub(crate) use dotnet::of_metadata;
 pub use dump::is_dump;
 pub use hotspot::Tables;
 pub(crate) use hotspot::{BYTECODE, CALLER, HotSpot, INTERPRETED};

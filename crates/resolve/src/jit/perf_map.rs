@@ -7,8 +7,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::Arc;
 
 use super::code_map::{CodeMap, JitFunction};
-use super::{dotnet, mono, script};
-use crate::demangle::demangle;
+use super::reported;
 use crate::maps::hexadecimal;
 
 /// How much of one file is read, in bytes; servers that ran for days have written tens of megabytes.
@@ -98,8 +97,7 @@ impl PerfMapFile {
             return false;
         }
         match parse(line) {
-            Some((start, end, name)) => {
-                let code = script::code(&name).unwrap_or_else(|| JitFunction::named(name));
+            Some((start, end, code)) => {
                 map.insert(start, end, now_ns, Arc::new(code));
                 true
             }
@@ -112,7 +110,7 @@ impl PerfMapFile {
 }
 
 /// A line `START SIZE name`; the name may contain blanks.
-fn parse(line: &[u8]) -> Option<(u64, u64, String)> {
+fn parse(line: &[u8]) -> Option<(u64, u64, JitFunction)> {
     if line.len() > LINE_LIMIT {
         return None;
     }
@@ -123,9 +121,7 @@ fn parse(line: &[u8]) -> Option<(u64, u64, String)> {
     };
     let (start, size) = (number()?, number()?);
     let end = start.checked_add(size).filter(|&end| end > start)?;
-    let name = String::from_utf8_lossy(fields.next()?.trim_ascii()).into_owned();
-    let name = dotnet::tidy(&name).or_else(|| mono::tidy(&name)).unwrap_or(name);
-    (!name.is_empty()).then(|| (start, end, demangle(&name)))
+    Some((start, end, reported::function(fields.next()?)?))
 }
 
 #[cfg(test)]

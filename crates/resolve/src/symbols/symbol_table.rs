@@ -1,6 +1,7 @@
 //! The symbol tables of a module: which function covers an address, and which of its names is used.
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::Arc;
 
 use object::{LittleEndian, elf, pod};
@@ -87,6 +88,18 @@ impl SymbolTable {
         }
         self.strings.push(strings);
         Ok(())
+    }
+
+    /// Adds functions that no table of symbols has, with where they begin and end.
+    pub(crate) fn add_named(&mut self, functions: impl IntoIterator<Item = (Range<u64>, String)>) {
+        let table = self.strings.len() as u32;
+        let mut strings = Vec::new();
+        for (range, name) in functions {
+            let Ok(at) = u32::try_from(strings.len()) else { break };
+            strings.extend(name.bytes().chain([0]));
+            self.symbols.push(Symbol { start: range.start, end: range.end, limit: range.end, strings: table, name: at });
+        }
+        self.strings.push(strings.into());
     }
 
     /// Makes the table ready for lookups.

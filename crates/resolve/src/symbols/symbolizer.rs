@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::coreclr;
 use super::debug_file::{find_debug_file, shared_file};
 use super::kernel::KernelSymbols;
 use super::lines::{Lines, LinesError};
@@ -138,10 +139,15 @@ impl ModuleSymbols {
         let mut table = SymbolTable::default();
         let complete = module.elf.section(".debug_info").is_some() && module.elf.section(".symtab").is_some();
         let debug = if complete { None } else { find_debug_file(module, directories) };
-        for file in [Some(&module.elf), debug.as_ref().map(|debug| &debug.elf)].into_iter().flatten() {
+        let files = || [Some(&module.elf), debug.as_ref().map(|debug| &debug.elf)].into_iter().flatten();
+        for file in files() {
             if let Err(error) = table.add(file) {
                 problem(error.into());
             }
+        }
+        if files().all(|file| file.section(".symtab").is_none()) {
+            let bounded = |(start, name)| Some((module.unwind.function(start)?, name));
+            table.add_named(coreclr::functions(module).into_iter().filter_map(bounded));
         }
         table.finish();
         let own_shared = || shared_file(&module.elf, module.opened(), directories);

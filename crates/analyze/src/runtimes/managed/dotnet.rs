@@ -1,5 +1,5 @@
-//! .NET: its class library and CoreCLR. Methods have names where the program writes a map file. CoreCLR's own functions
-//! have names only in some builds; its modules always have.
+//! .NET: its class library and CoreCLR. Methods have names where the program writes a map file. Of CoreCLR's own functions,
+//! released builds name only those that managed code calls; its modules always have names.
 
 use crate::runtimes::function_name::FunctionName;
 use crate::runtimes::names::Names;
@@ -61,8 +61,16 @@ static MONITOR: RuntimeLock = RuntimeLock {
     disproved_by: None,
 };
 
-/// Where monitors are entered and left (jithelpers.cpp, syncblk.cpp of .NET Core 3.1 to .NET 8).
-const MONITOR_FUNCTIONS: [&str; 5] = [
+/// Where monitors are entered and left (jithelpers.cpp, syncblk.cpp of .NET Core 3.1 to .NET 8; by the names of the
+/// methods that they implement, ecalllist.h; qcallentrypoints.cpp of .NET 10).
+const MONITOR_FUNCTIONS: [&str; 12] = [
+    "System.Threading.Monitor.Enter",
+    "System.Threading.Monitor.ReliableEnter",
+    "System.Threading.Monitor.TryEnter",
+    "System.Threading.Monitor.Exit",
+    "CoreCLR::Monitor_Enter",
+    "CoreCLR::Monitor_TryEnter",
+    "CoreCLR::Monitor_Exit",
     "JIT_Mon",
     "AwareLock::",
     "ObjHeader::EnterObjMonitor",
@@ -79,7 +87,14 @@ pub(super) static NAMES: Names = Names {
     collector_settings: Some(&CollectorSettings {
         log: "dotnet-counters",
         heap: None,
-        asked_by: &["System.GC.Collect", "System.GC.GetTotalMemory", "GCInterface::Collect", "GCInterface_Collect"],
+        asked_by: &[
+            "System.GC.Collect",
+            "System.GC._Collect",
+            "System.GC.GetTotalMemory",
+            "GCInterface::Collect",
+            "GCInterface_Collect",
+            "CoreCLR::GCInterface_Collect",
+        ],
         ignores_calls: None,
     }),
     paths: &[
@@ -87,6 +102,7 @@ pub(super) static NAMES: Names = Names {
         "Microsoft.",
         "Internal.",
         "Interop.",
+        "CoreCLR::",
         "AwareLock::",
         "ObjHeader::",
         "Object::TryEnterObjMonitor",
@@ -103,6 +119,12 @@ pub(super) static NAMES: Names = Names {
         ("ThreadNative::Join", Primitive::Join),
         ("ThreadNative::DoJoin", Primitive::Join),
         ("ThreadNative::Sleep", Primitive::Sleep),
+        ("CoreCLR::Monitor_Wait", Primitive::Condition),
+        ("CoreCLR::Monitor_Pulse", Primitive::Condition),
+        ("CoreCLR::Monitor_", Primitive::Lock),
+        ("CoreCLR::ThreadNative_Join", Primitive::Join),
+        ("CoreCLR::ThreadNative_Sleep", Primitive::Sleep),
+        ("CoreCLR::WaitHandle_", Primitive::Condition),
         // In which a worker of the thread pool waits for tasks, at first by yielding (synch.cpp of .NET Core 3.1).
         ("CLRLifoSemaphore::Wait", Primitive::Condition),
     ],
@@ -110,6 +132,8 @@ pub(super) static NAMES: Names = Names {
     class_primitives: &[
         ("Threading.Monitor.Wait", Primitive::Condition),
         ("Threading.Monitor.ObjWait", Primitive::Condition),
+        ("Threading.Monitor.ObjPulse", Primitive::Condition),
+        ("Threading.Monitor.Pulse", Primitive::Condition),
         ("Threading.Monitor.", Primitive::Lock),
         ("Threading.Lock.", Primitive::Lock),
         ("Threading.ReaderWriterLock", Primitive::Lock),
@@ -128,7 +152,10 @@ pub(super) static NAMES: Names = Names {
         ("Concurrent.BlockingCollection.", Primitive::Condition),
     ],
     // Allocating with helpers of the compiler, compiling, and collecting (gchelpers.cpp, gc.cpp).
-    c_theme_prefixes: &[(Theme::Allocator, &["JIT_New"]), (Theme::Compiler, &["UnsafeJitFunction", "ThePreStub"])],
+    c_theme_prefixes: &[
+        (Theme::Allocator, &["JIT_New", "FramedAllocateString"]),
+        (Theme::Compiler, &["UnsafeJitFunction", "ThePreStub"]),
+    ],
     path_themes: &[
         (
             Theme::Collector,
@@ -143,6 +170,9 @@ pub(super) static NAMES: Names = Names {
                 "WKS::GCHeap::GarbageCollect",
                 "SVR::GCHeap::GarbageCollect",
                 "ThreadSuspend::SuspendEE",
+                "System.GC._Collect",
+                "CoreCLR::GCInterface_Collect",
+                "CoreCLR::GCInterface_GetTotalMemory",
             ],
         ),
         (
@@ -155,10 +185,22 @@ pub(super) static NAMES: Names = Names {
                 "WKS::gc_heap::wait_for_gc_done",
                 "SVR::gc_heap::wait_for_gc_done",
                 "Thread::RareDisablePreemptiveGC",
+                "System.GC.AllocateNewArray",
+                "CoreCLR::GCInterface_AllocateNewArray",
+                "CoreCLR::JIT_New",
+                "CoreCLR::FramedAllocateString",
             ],
         ),
         (Theme::Compiler, &["MethodDesc::DoPrestub", "TieredCompilationManager::", "TieredCompilation::"]),
-        (Theme::Creation, &["ThreadNative::Start", "Thread::CreateNewThread", "Thread::CreateNewOSThread"]),
+        (
+            Theme::Creation,
+            &[
+                "ThreadNative::Start",
+                "CoreCLR::ThreadNative_Start",
+                "Thread::CreateNewThread",
+                "Thread::CreateNewOSThread",
+            ],
+        ),
     ],
     // CoreCLR's threads in .NET 6 to 9 (tieredcompilation.cpp, gcenv.ee.cpp, finalizerthread.cpp).
     service_threads: &[

@@ -154,6 +154,8 @@ static NAMES: Names = Names {
         ("concurrent.Exchanger", Primitive::Condition),
         // Who waits for an executor's end waits for its threads.
         ("concurrent.ThreadPoolExecutor.awaitTermination", Primitive::Join),
+        ("concurrent.ForkJoinPool.awaitTermination", Primitive::Join),
+        ("concurrent.ForkJoinPool.awaitQuiescence", Primitive::Join),
         ("concurrent.ThreadPoolExecutor", Primitive::Condition),
         ("concurrent.ForkJoinPool", Primitive::Condition),
         ("concurrent.CyclicBarrier", Primitive::Barrier),

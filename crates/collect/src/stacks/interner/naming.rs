@@ -74,7 +74,10 @@ impl Interner {
         let resolved = match (&entry.file, entry.kind) {
             (Some(file), _) => self.symbolizer.user(file, &offsets),
             (None, ModuleKind::Kernel) => offsets.iter().map(|address| self.symbolizer.kernel(*address)).collect(),
-            (None, _) => Vec::new(),
+            (None, _) => match &entry.place {
+                CodeFile::File(path) => self.assemblies.frames(path, &offsets),
+                _ => Vec::new(),
+            },
         };
         for (position, index) in indexes.iter().enumerate() {
             let offset = offsets[position];
