@@ -20,7 +20,7 @@ use plan::cases;
 use recording::reader::TABLES;
 use recording::{Recording, synthetic};
 use resolve::jit::fuzzing;
-use resolve::{MappedFile, Mapping, ModuleCache, Objects, Symbolizer, Unwinder, UserRegisters};
+use resolve::{Assemblies, MappedFile, Mapping, ModuleCache, Objects, Symbolizer, Unwinder, UserRegisters};
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -96,17 +96,20 @@ pub fn maps(bytes: &[u8]) {
     }
 }
 
-/// Writes a module to its file, which the next one replaces.
+/// Writes a module to its file, which the next one replaces. It has the name of .NET's virtual machine, whose own tables
+/// are read, too.
 fn module_file(bytes: &[u8]) -> PathBuf {
-    let path = folder().join("module");
+    let path = folder().join("libcoreclr.so");
     fs::write(&path, bytes).expect("room for the module");
     path
 }
 
-/// A program's file: its tables, symbols, lines, variables and marks.
+/// A program's file: its tables, symbols, lines, variables and marks; or an assembly of .NET.
 pub fn module(bytes: &[u8]) {
     let _ = resolve::probes(bytes);
-    let Ok(module) = ModuleCache::new().open(&module_file(bytes)) else { return };
+    let path = module_file(bytes);
+    Assemblies::default().frames(&path, &[0, bytes.len() as u64 / 2, u64::MAX]);
+    let Ok(module) = ModuleCache::new().open(&path) else { return };
     let offsets: Vec<u64> = (0..bytes.len() as u64).step_by(64).take(64).chain([u64::MAX]).collect();
     let mut symbolizer = Symbolizer::with_debug_directories(Vec::new());
     symbolizer.user(&module, &offsets);

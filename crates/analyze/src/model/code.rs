@@ -41,6 +41,8 @@ pub struct ProgramFile {
     pub carries_c_library: bool,
     /// It has line tables, or the code that a virtual machine made of it has lines.
     pub has_lines: bool,
+    /// Functions of its own file have lines that are in no library's source.
+    pub own_lines: bool,
 }
 
 impl ProgramFile {
@@ -56,6 +58,24 @@ impl ProgramFile {
     fn alone_has_lines(self, lines: bool) -> bool {
         self.has_lines && !lines
     }
+
+    /// True where a named function of the program's file has no line although the program's own functions have (`file`: its
+    /// source, `start`: it starts a program).
+    ///
+    /// Decides: whether a function is of a library that was linked into the program: it is then called by the program's own
+    /// code, and is not that code.
+    /// From: reasoned, not measured: who builds a program with line tables builds all of its files so, while libraries are
+    /// published without. RE2, linked statically, showed the need.
+    /// Shown by: `a_function_without_lines_in_a_program_that_has_them_is_a_library_s`.
+    /// Wrong if: some files of a program are built without lines: their locks are told at the caller that has some.
+    fn links_library(self, file: Option<&str>, start: bool) -> bool {
+        self.own_lines && file.is_none() && !start
+    }
+}
+
+/// True for a source of a runtime, or of a library that the system installed.
+pub(super) fn is_foreign_source(file: &str) -> bool {
+    SYSTEM_SOURCES.iter().any(|source| file.contains(source)) || runtimes::is_runtime_source(file)
 }
 
 /// One function in a stack, with what is known about it.
@@ -91,8 +111,7 @@ impl<'t> Code<'t> {
         let primitive = said.map_or_else(|| function.as_ref().and_then(runtimes::primitive), user::primitive);
         let theme = function.as_ref().filter(|_| said.is_none()).and_then(runtimes::theme);
         let theme = theme.or_else(|| runtimes::module_theme(module_file));
-        let system_source = |f: &str| SYSTEM_SOURCES.iter().any(|s| f.contains(s)) || runtimes::is_runtime_source(f);
-        let runtime = frame.file.as_deref().is_some_and(system_source)
+        let runtime = frame.file.as_deref().is_some_and(is_foreign_source)
             || said.is_some()
             || primitive.is_some()
             || theme.is_some()
@@ -100,6 +119,8 @@ impl<'t> Code<'t> {
             || function.as_ref().is_some_and(runtimes::is_runtime);
         let stub = name.is_some_and(runtimes::is_stub);
         let carried = |f: &FunctionName| runtimes::is_c_library(f) || (lines && !runtimes::is_program_start(f.name));
+        let linked =
+            |f: &FunctionName| program.links_library(frame.file.as_deref(), runtimes::is_program_start(f.name));
         let inside = program.carries_c_library && frame.file.is_none();
         let owner = match kind {
             ModuleKind::Kernel | ModuleKind::Vdso => Owner::System,
@@ -111,6 +132,7 @@ impl<'t> Code<'t> {
             _ if runtime => Owner::Library,
             // In a static binary with line tables, functions with a name but no lines are the C library's.
             ModuleKind::Program if inside && function.as_ref().is_some_and(carried) => Owner::Library,
+            ModuleKind::Program if function.as_ref().is_some_and(linked) => Owner::Library,
             _ => Owner::Own,
         };
         Code { frame, module: path, module_file, kind, owner, primitive, theme, stub }
@@ -176,7 +198,7 @@ mod tests {
     }
 
     fn owner(kind: ModuleKind, path: &str, name: Option<&str>, file: Option<&str>, carries_c_library: bool) -> Owner {
-        owner_in(kind, path, name, file, ProgramFile { carries_c_library, has_lines: false })
+        owner_in(kind, path, name, file, ProgramFile { carries_c_library, ..ProgramFile::default() })
     }
 
     fn owner_in(kind: ModuleKind, path: &str, name: Option<&str>, file: Option<&str>, program: ProgramFile) -> Owner {
@@ -238,12 +260,25 @@ mod tests {
     #[test]
     fn a_library_without_lines_is_not_of_a_program_that_has_them() {
         let of = |has_lines, file| {
-            let program = ProgramFile { carries_c_library: false, has_lines };
+            let program = ProgramFile { has_lines, ..ProgramFile::default() };
             owner_in(ModuleKind::Library, "/home/u/deps/libre2.so.9", Some("Match"), file, program)
         };
         assert_eq!(of(true, None), Owner::Library);
         assert_eq!(of(true, Some("/home/u/plugin.cc")), Owner::Own, "near miss: it has lines as well");
         assert_eq!(of(false, None), Owner::Own, "near miss: neither has lines, so nothing tells whose it is");
+    }
+
+    #[test]
+    fn a_function_without_lines_in_a_program_that_has_them_is_a_library_s() {
+        let of = |name, file, own_lines| {
+            let program = ProgramFile { has_lines: true, own_lines, ..ProgramFile::default() };
+            owner_in(ModuleKind::Program, "/home/u/app", Some(name), file, program)
+        };
+        assert_eq!(of("re2::RE2::Set::Match", None, true), Owner::Library);
+        assert_eq!(of("Tagger::Tag", Some("/home/u/app.cc"), true), Owner::Own, "near miss: it has a line");
+        assert_eq!(of("main", None, true), Owner::Own, "near miss: where a program starts");
+        // Near miss: the lines are those of Rust's library, and the program itself was built without.
+        assert_eq!(of("app::work", None, false), Owner::Own);
     }
 
     #[test]

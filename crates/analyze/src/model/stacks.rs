@@ -1,6 +1,6 @@
 //! Call stacks, resolved to code.
 
-use super::code::{Code, Owner, ProgramFile, file_name};
+use super::code::{Code, Owner, ProgramFile, file_name, is_foreign_source};
 use super::stack_view::{View, called, summed_up};
 use crate::runtimes::user::UserFunctions;
 use crate::runtimes::{self, OwnClasses, Primitive};
@@ -46,10 +46,14 @@ impl<'t> Stacks<'t> {
             |f: &Frame| f.file.is_some() && modules.get(&f.module).is_some_and(|m| m.kind == ModuleKind::Anonymous);
         let has_lines = tables.modules.iter().any(|m| m.kind == ModuleKind::Program && m.has_lines)
             || tables.frames.iter().any(made);
-        let program = ProgramFile { carries_c_library: !tables.modules.iter().any(is_c_library), has_lines };
+        let program =
+            ProgramFile { carries_c_library: !tables.modules.iter().any(is_c_library), has_lines, own_lines: false };
+        let own_line = |f: &&Frame| f.file.as_deref().is_some_and(|file| !is_foreign_source(file));
+        let with_lines: HashSet<ModuleId> = tables.frames.iter().filter(own_line).map(|f| f.module).collect();
         let user = UserFunctions::new(&tables.meta.functions);
         let mut frames: QuickMap<FrameId, Vec<Code>> = QuickMap::default();
         for frame in &tables.frames {
+            let program = ProgramFile { own_lines: with_lines.contains(&frame.module), ..program };
             let code = Code::new(frame, modules.get(&frame.module).copied(), &user, program);
             frames.entry(frame.frame).or_default().push(code);
         }

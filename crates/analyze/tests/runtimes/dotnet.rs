@@ -82,6 +82,42 @@ fn a_thread_that_sleeps_is_told_so() {
     assert!(answer.verdict.causes[0].summary.contains("sleep"), "{:#?}", answer.verdict.causes);
 }
 
+/// Released builds name only the functions that managed code calls, by the methods that they implement.
+#[test]
+fn a_monitor_is_a_lock_in_a_build_without_symbols() {
+    for entry in ["System.Threading.Monitor.ReliableEnter", "CoreCLR::JIT_Mon", "CoreCLR::Monitor_Enter_Slowpath"] {
+        let answer = takes_turns(&within(&format!("?@libcoreclr.so < ?@libcoreclr.so < {entry}@libcoreclr.so")));
+        assert_eq!(ids(&answer), [CauseId::USER_LOCK], "{entry}: {:#?}", answer.verdict);
+        let summary = &answer.verdict.causes[0].summary;
+        assert!(summary.contains("a .NET monitor (lock)") && summary.contains("Cache.Add"), "{summary}");
+    }
+}
+
+/// Who allocates waits for the collector, not for another thread of the program.
+#[test]
+fn allocating_waits_for_the_collector_in_a_build_without_symbols() {
+    for entry in ["CoreCLR::JIT_New", "CoreCLR::JIT_NewArr1", "CoreCLR::FramedAllocateString"] {
+        let answer = takes_turns(&within(&format!("?@libcoreclr.so < ?@libcoreclr.so < {entry}@libcoreclr.so")));
+        assert_eq!(ids(&answer), [CauseId::ALLOCATOR], "{entry}: {:#?}", answer.verdict);
+        assert!(answer.verdict.causes[0].summary.contains("garbage collector"), "{:#?}", answer.verdict.causes);
+    }
+}
+
+/// The class library is compiled ahead of time; its methods have the names of the assembly's own tables.
+#[test]
+fn the_outermost_method_of_the_class_library_tells_what_a_monitor_serves() {
+    let waits = "?@libcoreclr.so < System.Threading.Monitor.ObjWait@libcoreclr.so < \
+                 System.Threading.Monitor.Wait@System.Private.CoreLib.dll";
+    let library = |method: &str| within(&format!("{waits} < {method}@System.Private.CoreLib.dll"));
+    let lock = takes_turns(&library("System.Threading.ReaderWriterLockSlim.TryEnterReadLockCore"));
+    assert_eq!(ids(&lock), [CauseId::USER_LOCK], "{:#?}", lock.verdict);
+    let barrier = takes_turns(&library("System.Threading.Barrier.SignalAndWait"));
+    assert_eq!(ids(&barrier), [CauseId::IMBALANCE], "{:#?}", barrier.verdict);
+    // The near miss: nothing around it says what the condition is for.
+    let condition = takes_turns(&within(waits));
+    assert_eq!(ids(&condition), [CauseId::CONDITION_WAIT], "{:#?}", condition.verdict);
+}
+
 /// Builds without symbols, and programs without a map: a lock, a queue and a pause look alike.
 #[test]
 fn without_any_name_nothing_is_told_of_a_wait() {

@@ -28,6 +28,9 @@ const FEWEST_PAIRS: usize = 16;
 const ENDS: u64 = 1;
 const HAS_SIGNATURE: u64 = 2;
 
+/// Functions of one source file lie at most so far apart, in bytes.
+const NEAR: u64 = 0x3000;
+
 /// All flags that exist, in the low 16 bits of their word; above them is a number for methods that are bound at start.
 const FLAGS: u64 = 0xf;
 
@@ -85,6 +88,7 @@ impl Tables {
         self.classes(&mut functions);
         self.pairs(&mut functions);
         self.allocating(&mut functions);
+        self.synchronized(&mut functions);
         functions
     }
 
@@ -140,6 +144,28 @@ impl Tables {
             } else {
                 at += 1;
             }
+        }
+    }
+
+    /// Methods that are synchronized as a whole enter and leave their monitor through helpers of compiled code: to enter and
+    /// leave, and the same for static methods. These four follow each other in their table, and come from the source file of
+    /// the methods of `Monitor`: one before `Enter`, the others after `Exit` (jithelpers.h and jithelpers.cpp, .NET 6 to 9).
+    fn synchronized(&self, functions: &mut BTreeMap<u64, String>) {
+        let monitor = |method: &str| {
+            let name = format!("System.Threading.Monitor.{method}");
+            functions.iter().find(|(_, function)| **function == name).map(|(start, _)| *start)
+        };
+        let Some((enter, exit)) = monitor("Enter").zip(monitor("Exit")) else { return };
+        let before = enter.saturating_sub(NEAR)..enter;
+        let fits = |run: &[u64]| match *run {
+            [first, second, third, fourth] => {
+                before.contains(&first) && exit < second && second < third && third < fourth && fourth < exit + NEAR
+            }
+            _ => false,
+        };
+        let Some(helpers) = self.constant.words.windows(4).find(|run| fits(run)) else { return };
+        for &start in helpers {
+            functions.entry(start).or_insert_with(|| in_machine("JIT_Mon"));
         }
     }
 
@@ -283,6 +309,19 @@ mod tests {
         };
         assert_eq!(names(&tables(&pairs(FEWEST_PAIRS), &[])).len(), FEWEST_PAIRS);
         assert_eq!(names(&tables(&pairs(FEWEST_PAIRS - 1), &[])), []);
+    }
+
+    #[test]
+    fn helpers_of_synchronized_methods_are_found_by_their_places() {
+        let names_of = |helpers: [u64; 4]| {
+            let methods = [Plain(0), Function(40), Text("Enter"), Plain(0), Function(50), Text("Exit"), Plain(ENDS)];
+            let class = [Text("Monitor"), Text("System.Threading"), At(4)];
+            names(&tables(&helpers.map(Function).into_iter().chain(methods).chain(class).collect::<Vec<_>>(), &[]))
+        };
+        let found = |helpers| names_of(helpers).iter().filter(|(_, name)| name == "CoreCLR::JIT_Mon").count();
+        assert_eq!(found([39, 51, 52, 54]), 4);
+        assert_eq!(found([39, 52, 51, 54]), 0, "in another order");
+        assert_eq!(found([41, 51, 52, 54]), 0, "between the two");
     }
 
     #[test]

@@ -77,7 +77,15 @@ fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
         if let Some(code) = slower_code::at(facts, ledger) {
             match functions(facts, ledger, &code, meta) {
                 Some(cause) => causes.push(cause),
-                None => missing = missing.or(slower_code::open(facts)),
+                None => {
+                    let open = slower_code::open(facts).map(|open| match while_compiling(facts, ledger, &code) {
+                        true => format!(
+                            "{open}; the runtime's compiler works meanwhile, and code that it has not reached is slower"
+                        ),
+                        false => open,
+                    });
+                    missing = missing.or(open);
+                }
             }
         }
         if !causes.is_empty() {
@@ -136,6 +144,9 @@ fn functions<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, code: &SlowerCo
     let more = code.instructions.is_some_and(|i| i - 1.0 > EXPLAINS * (code.time - 1.0));
     // Where instructions are counted, they decide.
     let repeated = repeated(facts, ledger, code).filter(|_| more || code.instructions.is_none());
+    if code.instructions.is_none() && while_compiling(facts, ledger, code) {
+        return None;
+    }
     // A loop that waits executes more instructions too.
     if repeated.is_none() && (code.may_wait() || !(more || code.new && code.instructions.is_none())) {
         return None;
@@ -183,6 +194,20 @@ fn functions<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, code: &SlowerCo
         remedies: remedies(repeated.is_some()),
         ..found(ledger, meta, code.seconds)
     })
+}
+
+/// True where a runtime's compiler worked for so long that the growth may be code that it had not reached yet: as long as
+/// it works, each processor may run such code, and each thread runs it, however many there are.
+///
+/// Decides: whether code that takes longer while the runtime compiles may be repeated or new work; else it stays unsure.
+/// From: reasoned: until a method is compiled, each thread runs its slower form, so its time in each thread stays the same, as
+/// that of repeated work does. On all processors that is at most the compiler's time for each of them.
+/// Shown by: `code_that_a_compiler_has_not_reached_yet_may_only_be_slower`,
+/// `repeated_work_is_told_beside_a_compiler_too`.
+/// Wrong if: a short program in Java repeats work for less time than its compiler takes: more work stays unsure.
+fn while_compiling(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>, code: &SlowerCode<'_>) -> bool {
+    let compiling = ledger.sum(|id| id == LineId::Compiling).0;
+    code.seconds.0 <= compiling * f64::from(facts.processors.min(ledger.account.threads))
 }
 
 fn remedies(repeated: bool) -> Vec<String> {

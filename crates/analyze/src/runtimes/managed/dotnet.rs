@@ -63,7 +63,8 @@ static MONITOR: RuntimeLock = RuntimeLock {
 
 /// Where monitors are entered and left (jithelpers.cpp, syncblk.cpp of .NET Core 3.1 to .NET 8; by the names of the
 /// methods that they implement, ecalllist.h; qcallentrypoints.cpp of .NET 10).
-const MONITOR_FUNCTIONS: [&str; 12] = [
+const MONITOR_FUNCTIONS: [&str; 13] = [
+    "CoreCLR::JIT_Mon",
     "System.Threading.Monitor.Enter",
     "System.Threading.Monitor.ReliableEnter",
     "System.Threading.Monitor.TryEnter",
@@ -119,6 +120,7 @@ pub(super) static NAMES: Names = Names {
         ("ThreadNative::Join", Primitive::Join),
         ("ThreadNative::DoJoin", Primitive::Join),
         ("ThreadNative::Sleep", Primitive::Sleep),
+        ("CoreCLR::JIT_Mon", Primitive::Lock),
         ("CoreCLR::Monitor_Wait", Primitive::Condition),
         ("CoreCLR::Monitor_Pulse", Primitive::Condition),
         ("CoreCLR::Monitor_", Primitive::Lock),

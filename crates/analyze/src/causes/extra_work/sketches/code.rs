@@ -11,6 +11,17 @@ use recording::synthetic::{RunSketch, Sketch, ms};
 /// Each of 1, 2 and 4 threads runs at `place` for its number of milliseconds in `each`; what runs at `at` takes the
 /// milliseconds in `shared` in sum. Two processors.
 fn repeats(each: [u64; 3], place: impl Fn(u64) -> String, shared: [u64; 3], at: &str) -> Tables {
+    repeats_beside_compiler(0, each, place, shared, at)
+}
+
+/// The same, while a compiler works for `compiling` milliseconds.
+fn repeats_beside_compiler(
+    compiling: u64,
+    each: [u64; 3],
+    place: impl Fn(u64) -> String,
+    shared: [u64; 3],
+    at: &str,
+) -> Tables {
     let traced = |threads: u64, each: u64, shared: u64| {
         let place = &place;
         move |run: &mut RunSketch<'_>| {
@@ -24,9 +35,12 @@ fn repeats(each: [u64; 3], place: impl Fn(u64) -> String, shared: [u64; 3], at: 
                 }
                 thread.runs(ms(shared / threads), at);
             }
+            if compiling > 0 {
+                run.thread("C2 CompilerThre").runs(ms(compiling), "C2Compiler::compile_method()@libjvm.so");
+            }
         }
     };
-    let cpu = |nth: usize| (shared[nth] + (1 << nth) * each[nth]) as f64 / 1000.0;
+    let cpu = |nth: usize| (compiling + shared[nth] + (1 << nth) * each[nth]) as f64 / 1000.0;
     Sketch::new(2)
         .clean(1, &around(cpu(0)))
         .clean_cpu(2, &around(cpu(1) / 2.0), &around(cpu(1)))
@@ -41,6 +55,11 @@ fn repeats(each: [u64; 3], place: impl Fn(u64) -> String, shared: [u64; 3], at: 
 /// the rest is shared.
 fn each_builds(two: u64, four: u64) -> Tables {
     repeats([500, two, four], |i| format!("build@app app.c:{} < work@app app.c:9", 100 + i % 60), [400; 3], WORK)
+}
+
+fn each_builds_beside_compiler(compiling: u64) -> Tables {
+    let place = |i| format!("build@app app.c:{} < work@app app.c:9", 100 + i % 60);
+    repeats_beside_compiler(compiling, [500; 3], place, [400; 3], WORK)
 }
 
 /// A single thread loads for `load` milliseconds, each of two for `two`, each of four for `four`. Each counts a part of
@@ -134,6 +153,13 @@ mod positive {
         assert!(cause.summary.starts_with("Each thread does all of build"), "{}", cause.summary);
     }
 
+    /// A compiler that works for less than half as long as the growth does not explain it.
+    #[test]
+    fn repeated_work_is_told_beside_a_compiler_too() {
+        let answer = answer_for(&each_builds_beside_compiler(100));
+        assert!(found(&answer, CauseId::EXTRA_WORK).is_some(), "{:#?}", answer.verdict);
+    }
+
     /// Nearly all work is repeated, and the run with four threads was faster than the others.
     #[test]
     fn a_faster_run_with_more_threads_than_processors_repeats_nearly_all_work_too() {
@@ -188,6 +214,15 @@ mod near_miss {
         }
         let answer = answer_for(&tables);
         assert!(found(&answer, CauseId::EXTRA_WORK).is_none(), "{:#?}", answer.verdict);
+    }
+
+    /// While a virtual machine compiles the program, each thread runs code that is not compiled yet, and that is slower.
+    #[test]
+    fn code_that_a_compiler_has_not_reached_yet_may_only_be_slower() {
+        let answer = answer_for(&each_builds_beside_compiler(300));
+        assert!(found(&answer, CauseId::EXTRA_WORK).is_none(), "{:#?}", answer.verdict);
+        let reason = missing(&answer, CauseId::EXTRA_WORK);
+        assert!(reason.contains("the runtime's compiler works meanwhile"), "{reason}");
     }
 
     #[test]
