@@ -1,8 +1,6 @@
 //! Which method has which code: by its number in the metadata, and for methods of generic types by a signature.
-//!
-//! May import: `image`, `native`.
 
-use super::image::{Bytes, Image};
+use super::image::{Bytes, PeImage};
 use super::native::{Array, hashed, unsigned};
 
 /// Kinds of tables (readytorun.h).
@@ -30,7 +28,7 @@ pub(super) struct Piece {
 }
 
 /// All code whose method is known.
-pub(super) fn all(image: &Image<'_>) -> Option<Vec<Piece>> {
+pub(super) fn all(image: &PeImage<'_>) -> Option<Vec<Piece>> {
     let functions = functions(image)?;
     let mut starts: Vec<(u32, u32)> = Vec::new();
     if let Some(table) = image.table(METHOD_ENTRY_POINTS) {
@@ -52,7 +50,7 @@ pub(super) fn all(image: &Image<'_>) -> Option<Vec<Piece>> {
 }
 
 /// Starts and ends of all functions.
-fn functions(image: &Image<'_>) -> Option<Vec<(u32, u32)>> {
+fn functions(image: &PeImage<'_>) -> Option<Vec<(u32, u32)>> {
     let table = image.table(RUNTIME_FUNCTIONS)?;
     let size = if image.lists_ends { 12 } else { 8 };
     let starts: Vec<u32> = table.0.chunks_exact(size).filter_map(|entry| Bytes(entry).word(0)).collect();

@@ -1,6 +1,6 @@
 //! A PE image: its bytes, its sections, and where the tables of .NET begin.
 //!
-//! Addresses in it are relative to where it is loaded (RVA). Imports nothing of this crate.
+//! Addresses in it are relative to where it is loaded (RVA).
 
 /// The header of ReadyToRun's tables begins with these letters.
 const READY_TO_RUN: u32 = 0x0052_5452;
@@ -37,7 +37,7 @@ impl<'a> Bytes<'a> {
 
 /// A section as it is loaded: from `address` on, the `size` bytes at `offset` of the file.
 #[derive(Debug, Clone, Copy)]
-struct Section {
+struct PeSection {
     address: u32,
     offset: u32,
     size: u32,
@@ -48,9 +48,9 @@ pub(super) type Place = (u32, u32);
 
 /// An assembly that was compiled ahead of time.
 #[derive(Debug)]
-pub(super) struct Image<'a> {
+pub(super) struct PeImage<'a> {
     pub(super) bytes: Bytes<'a>,
-    sections: Vec<Section>,
+    sections: Vec<PeSection>,
     metadata: Place,
     /// Kind and place.
     tables: Vec<(u32, Place)>,
@@ -58,7 +58,7 @@ pub(super) struct Image<'a> {
     pub(super) lists_ends: bool,
 }
 
-impl<'a> Image<'a> {
+impl<'a> PeImage<'a> {
     /// None for any other file.
     pub(super) fn read(bytes: &'a [u8]) -> Option<Self> {
         const X86_64: u16 = 0x8664;
@@ -82,10 +82,11 @@ impl<'a> Image<'a> {
         let cli = place(directories + 8 * CLI)?;
         let section = |number: usize| {
             let header = bytes.part(coff + 20 + optional + 40 * number, 40)?;
-            Some(Section { address: header.word(12)?, size: header.word(16)?, offset: header.word(20)? })
+            Some(PeSection { address: header.word(12)?, size: header.word(16)?, offset: header.word(20)? })
         };
         let sections = (0..usize::from(sections)).map_while(section).collect();
-        let mut image = Image { bytes, sections, metadata: (0, 0), tables: Vec::new(), lists_ends: machine == X86_64 };
+        let mut image =
+            PeImage { bytes, sections, metadata: (0, 0), tables: Vec::new(), lists_ends: machine == X86_64 };
         let cli = image.at(cli.0)?;
         image.metadata = (cli.word(8)?, cli.word(12)?);
         let native = image.at(cli.word(64)?)?;
@@ -104,7 +105,7 @@ impl<'a> Image<'a> {
 
     /// Where the bytes of an address are in the file.
     pub(super) fn offset(&self, address: u32) -> Option<u64> {
-        let within = |section: &&Section| address.checked_sub(section.address).is_some_and(|at| at < section.size);
+        let within = |section: &&PeSection| address.checked_sub(section.address).is_some_and(|at| at < section.size);
         let section = self.sections.iter().find(within)?;
         Some(u64::from(address - section.address) + u64::from(section.offset))
     }

@@ -1,6 +1,4 @@
 //! Names of types and methods, from the metadata of an assembly (ECMA-335, part II, chapters 22 to 24).
-//!
-//! May import: `image` (bytes).
 
 use super::image::Bytes;
 
@@ -18,7 +16,7 @@ const NAME_LIMIT: usize = 1000;
 
 /// A method and its type, as the metadata has them: ``System.Collections.Generic.List`1+Enumerator``, `MoveNext`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Method {
+pub(super) struct MetadataMethod {
     pub(super) class: String,
     pub(super) name: String,
 }
@@ -99,12 +97,12 @@ const TABLES: [&[Column]; NESTED + 1] = [
 ];
 
 /// All methods, in the order of their table.
-pub(super) fn methods(metadata: Bytes<'_>) -> Option<Vec<Method>> {
-    let tables = Tables::read(metadata)?;
+pub(super) fn methods(metadata: Bytes<'_>) -> Option<Vec<MetadataMethod>> {
+    let tables = MetadataTables::read(metadata)?;
     let classes = tables.classes()?;
     let mut methods = Vec::new();
     for row in 0..tables.rows[METHOD_DEF] {
-        methods.push(Method { class: String::new(), name: tables.name(METHOD_DEF, row, 1)? });
+        methods.push(MetadataMethod { class: String::new(), name: tables.name(METHOD_DEF, row, 1)? });
     }
     for (at, class) in classes.iter().enumerate() {
         // A type's methods begin here, and end where those of the next one begin; both count from 1.
@@ -116,7 +114,7 @@ pub(super) fn methods(metadata: Bytes<'_>) -> Option<Vec<Method>> {
     Some(methods)
 }
 
-struct Tables<'a> {
+struct MetadataTables<'a> {
     names: Bytes<'a>,
     /// Rows of each table.
     rows: [u32; 64],
@@ -126,7 +124,7 @@ struct Tables<'a> {
     bytes: Bytes<'a>,
 }
 
-impl<'a> Tables<'a> {
+impl<'a> MetadataTables<'a> {
     fn read(metadata: Bytes<'a>) -> Option<Self> {
         if metadata.word(0)? != METADATA {
             return None;

@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 use crate::jit::of_metadata;
 use crate::module::open_regular;
 use crate::symbols::{FunctionSite, ResolvedFrame};
-use image::Image;
+use image::PeImage;
 
 /// The largest file that is read, in bytes. The largest assembly of .NET 8 has 14 MiB.
 const FILE_LIMIT: u64 = 256 << 20;
@@ -86,7 +86,7 @@ impl Assembly {
     }
 
     fn read(bytes: &[u8]) -> Option<Self> {
-        let image = Image::read(bytes)?;
+        let image = PeImage::read(bytes)?;
         let methods = metadata::methods(image.metadata()?)?;
         let names = methods.iter().map(|method| of_metadata(&method.class, &method.name).unwrap_or_default()).collect();
         let mut code: Vec<Code> = entry_points::all(&image)?

@@ -1,6 +1,4 @@
 //! The compressed numbers, arrays and hash tables of ReadyToRun (nativeformatreader.h).
-//!
-//! May import: `image` (bytes).
 
 use super::image::Bytes;
 

@@ -41,7 +41,7 @@ pub(super) fn functions(module: &Module) -> BTreeMap<u64, String> {
     if !named {
         return BTreeMap::new();
     }
-    Tables::read(module).map(|tables| tables.functions()).unwrap_or_default()
+    MachineTables::read(module).map(|tables| tables.functions()).unwrap_or_default()
 }
 
 /// A function of the machine itself. Programs in other languages may have one of the same name.
@@ -50,8 +50,8 @@ fn in_machine(name: &str) -> String {
 }
 
 /// Words and texts of the file, as they are once it is loaded at its stated addresses.
-struct Tables {
-    /// Tables of addresses that stay as they are, and those that change.
+struct MachineTables {
+    /// MachineTables of addresses that stay as they are, and those that change.
     constant: Words,
     changing: Words,
     texts: (u64, Arc<[u8]>),
@@ -63,7 +63,7 @@ struct Words {
     words: Vec<u64>,
 }
 
-impl Tables {
+impl MachineTables {
     fn read(module: &Module) -> Option<Self> {
         let elf = &module.elf;
         let bytes = |name: &str| Some((elf.section(name)?.address, elf.section_bytes(name).ok()??));
@@ -230,8 +230,8 @@ mod tests {
     const TEXTS: u64 = 0x1000;
     const CONSTANT: u64 = 0x2000;
 
-    /// Tables of these words; a text stands for its address, a number below 100 for a function.
-    fn tables(constant: &[Word], changing: &[u64]) -> Tables {
+    /// MachineTables of these words; a text stands for its address, a number below 100 for a function.
+    fn tables(constant: &[Word], changing: &[u64]) -> MachineTables {
         let mut texts = Vec::new();
         let words = constant.iter().map(|word| match *word {
             Text(text) => {
@@ -246,7 +246,7 @@ mod tests {
         let constant = Words { start: CONSTANT, words: words.collect() };
         let changing = changing.iter().map(|&number| if number == 0 { 0 } else { function(number) }).collect();
         let changing = Words { start: 0x9000, words: changing };
-        Tables { constant, changing, texts: (TEXTS, texts.into()), code: CODE..CODE + 0x1000 }
+        MachineTables { constant, changing, texts: (TEXTS, texts.into()), code: CODE..CODE + 0x1000 }
     }
 
     enum Word {
@@ -261,7 +261,7 @@ mod tests {
         CODE + 16 * number
     }
 
-    fn names(tables: &Tables) -> Vec<(u64, String)> {
+    fn names(tables: &MachineTables) -> Vec<(u64, String)> {
         tables.functions().into_iter().map(|(start, name)| ((start - CODE) / 16, name)).collect()
     }
 

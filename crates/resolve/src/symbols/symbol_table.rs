@@ -97,7 +97,13 @@ impl SymbolTable {
         for (range, name) in functions {
             let Ok(at) = u32::try_from(strings.len()) else { break };
             strings.extend(name.bytes().chain([0]));
-            self.symbols.push(Symbol { start: range.start, end: range.end, limit: range.end, strings: table, name: at });
+            self.symbols.push(Symbol {
+                start: range.start,
+                end: range.end,
+                limit: range.end,
+                strings: table,
+                name: at,
+            });
         }
         self.strings.push(strings.into());
     }
