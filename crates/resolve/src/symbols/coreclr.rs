@@ -51,7 +51,7 @@ fn in_machine(name: &str) -> String {
 
 /// Words and texts of the file, as they are once it is loaded at its stated addresses.
 struct MachineTables {
-    /// MachineTables of addresses that stay as they are, and those that change.
+    /// Tables of addresses that stay as they are, and those that change.
     constant: Words,
     changing: Words,
     texts: (u64, Arc<[u8]>),
@@ -156,10 +156,13 @@ impl MachineTables {
             functions.iter().find(|(_, function)| **function == name).map(|(start, _)| *start)
         };
         let Some((enter, exit)) = monitor("Enter").zip(monitor("Exit")) else { return };
-        let before = enter.saturating_sub(NEAR)..enter;
+        let (before, after) = (enter.saturating_sub(NEAR)..enter, exit.saturating_add(1)..exit.saturating_add(NEAR));
         let fits = |run: &[u64]| match *run {
             [first, second, third, fourth] => {
-                before.contains(&first) && exit < second && second < third && third < fourth && fourth < exit + NEAR
+                before.contains(&first)
+                    && after.contains(&second)
+                    && second < third
+                    && (third..after.end).contains(&fourth)
             }
             _ => false,
         };
@@ -230,7 +233,7 @@ mod tests {
     const TEXTS: u64 = 0x1000;
     const CONSTANT: u64 = 0x2000;
 
-    /// MachineTables of these words; a text stands for its address, a number below 100 for a function.
+    /// Tables of these words; a text stands for its address, a number below 100 for a function.
     fn tables(constant: &[Word], changing: &[u64]) -> MachineTables {
         let mut texts = Vec::new();
         let words = constant.iter().map(|word| match *word {
