@@ -23,6 +23,7 @@ use resolve::jit::fuzzing;
 use resolve::{Assemblies, MappedFile, Mapping, ModuleCache, Objects, Symbolizer, Unwinder, UserRegisters};
 use std::fs::{self, File};
 use std::io::Write;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -108,7 +109,9 @@ fn module_file(bytes: &[u8]) -> PathBuf {
 pub fn module(bytes: &[u8]) {
     let _ = resolve::probes(bytes);
     let path = module_file(bytes);
-    Assemblies::default().frames(&path, &[0, bytes.len() as u64 / 2, u64::MAX]);
+    let mut assemblies = Assemblies::default();
+    assemblies.see(&path, fs::metadata(&path).expect("the module that was written").ino());
+    assemblies.frames(&path, &[0, bytes.len() as u64 / 2, u64::MAX]);
     let Ok(module) = ModuleCache::new().open(&path) else { return };
     let offsets: Vec<u64> = (0..bytes.len() as u64).step_by(64).take(64).chain([u64::MAX]).collect();
     let mut symbolizer = Symbolizer::with_debug_directories(Vec::new());

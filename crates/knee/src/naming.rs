@@ -23,6 +23,10 @@ enum Asked {
     Python(Option<u32>),
 }
 
+/// Only a map of names. With 1, .NET 6 and newer also write a dump of all compiled code, for which threads wait
+/// (`PerfMapType`, perfmap.h; tried with .NET Core 3.1, .NET 6 and .NET 8).
+const DOTNET_NAMES: &str = "3";
+
 /// The variable with Node.js options; it may already have others.
 const NODE_OPTIONS: &str = "NODE_OPTIONS";
 /// Names for compiled and for interpreted functions. `--perf-basic-prof` without `-only-functions` also writes a log
@@ -52,9 +56,9 @@ pub(crate) fn variables(
         let set = own.iter().rev().find(|(own, _)| own == name).map(|(_, value)| value.clone());
         set.or_else(|| inherited(name))
     };
-    let unless_set = |name: &str| match value(name) {
+    let unless_set = |name: &str, set: &str| match value(name) {
         Some(_) => None,
-        None => Some((name.into(), "1".into())),
+        None => Some((name.into(), set.into())),
     };
     // Adds an option to a variable that may have others, unless it has one like it.
     let option = |name: &str, added: &str, like: &str| match value(name) {
@@ -69,10 +73,10 @@ pub(crate) fn variables(
     let variable = |asked: Asked| match asked {
         // If the collector reads Python's frames and Python names them too, each function would be in the stacks twice.
         Asked::Python(minor) if collector.reads_python(minor) => None,
-        Asked::Python(_) => unless_set("PYTHONPERFSUPPORT"),
+        Asked::Python(_) => unless_set("PYTHONPERFSUPPORT", "1"),
         // .NET Core 2 to 5 know only the older name, and every later version still knows it.
         Asked::DotNet if value("DOTNET_PerfMapEnabled").is_some() => None,
-        Asked::DotNet => unless_set("COMPlus_PerfMapEnabled"),
+        Asked::DotNet => unless_set("COMPlus_PerfMapEnabled", DOTNET_NAMES),
         Asked::Mono => option(MONO_OPTIONS, MONO_NAMES, MONO_NAMES),
         Asked::Node => option(NODE_OPTIONS, NODE_NAMES, "--perf-"),
     };
@@ -160,7 +164,7 @@ mod tests {
 
     #[test]
     fn each_runtime_is_asked_in_its_own_way() {
-        assert_eq!(without_bpf("/opt/dotnet/dotnet", &[], &[]), ["COMPlus_PerfMapEnabled=1"]);
+        assert_eq!(without_bpf("/opt/dotnet/dotnet", &[], &[]), ["COMPlus_PerfMapEnabled=3"]);
         assert_eq!(without_bpf("python3.12", &[], &[]), ["PYTHONPERFSUPPORT=1"]);
         assert_eq!(without_bpf("node", &[], &[]), [format!("NODE_OPTIONS={NODE_NAMES}")]);
         assert_eq!(without_bpf("mono", &[], &[]), ["MONO_ENV_OPTIONS=--jitmap"]);
@@ -199,7 +203,7 @@ mod tests {
         assert_eq!(without_bpf(&write("tool", "#!/usr/bin/env node\n"), &[], &[]).len(), 1);
         assert_eq!(without_bpf(&write("job", "#!/usr/bin/python3 -u\n"), &[], &[]), ["PYTHONPERFSUPPORT=1"]);
         let any = [
-            "COMPlus_PerfMapEnabled=1".to_owned(),
+            "COMPlus_PerfMapEnabled=3".to_owned(),
             "MONO_ENV_OPTIONS=--jitmap".to_owned(),
             "PYTHONPERFSUPPORT=1".to_owned(),
             format!("NODE_OPTIONS={NODE_NAMES}"),
@@ -210,7 +214,7 @@ mod tests {
         let app = write("Shop", "\u{7f}ELF");
         assert!(without_bpf(&app, &[], &[]).is_empty());
         write("Shop.runtimeconfig.json", "{}");
-        assert_eq!(without_bpf(&app, &[], &[]), ["COMPlus_PerfMapEnabled=1"]);
+        assert_eq!(without_bpf(&app, &[], &[]), ["COMPlus_PerfMapEnabled=3"]);
         let found = without_bpf("job", &[], &[("PATH", &folder.path().to_string_lossy())]);
         assert_eq!(found, ["PYTHONPERFSUPPORT=1"]);
     }

@@ -106,6 +106,11 @@ impl Interner {
     /// in no file.
     pub(crate) fn user_frame(&mut self, unwinder: &Unwinder, address: u64, program: Option<&Path>) -> Option<FrameId> {
         let located = unwinder.locate(address)?;
+        if located.module.is_none()
+            && let MappedFile::File(path) = &located.mapping.path
+        {
+            self.assemblies.see(path, located.mapping.inode);
+        }
         let (place, kind) = match &located.mapping.path {
             MappedFile::File(path) if program == Some(path) => (CodeFile::File(path.clone()), ModuleKind::Program),
             MappedFile::File(path) => (CodeFile::File(path.clone()), ModuleKind::Library),

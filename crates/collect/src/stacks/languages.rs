@@ -70,7 +70,7 @@ impl Language {
                  as root; others from 3.12 on tell the names with --env PYTHONPERFSUPPORT=1"
             }
             Language::DotNet => {
-                "functions of .NET have no names in this recording: run with --env DOTNET_PerfMapEnabled=1"
+                "functions of .NET have no names in this recording: run with --env DOTNET_PerfMapEnabled=3"
             }
         }
     }

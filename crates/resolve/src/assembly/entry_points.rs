@@ -18,6 +18,9 @@ const INSTANTIATED: u32 = 0x04;
 /// Types nest in a signature at most so deep.
 const NESTING: u32 = 50;
 
+/// The longest signature that is read, in bytes: many entries of a damaged table may lead to the same long one.
+const SIGNATURE_LIMIT: usize = 1024;
+
 /// Code of a method, by addresses in the image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Piece {
@@ -72,7 +75,8 @@ fn function(table: Bytes<'_>, at: usize) -> Option<u32> {
 /// The function of a method of a generic type or with type arguments, and the method's number: 0 where that is in another
 /// assembly.
 fn instance(table: Bytes<'_>, at: usize) -> Option<(u32, u32)> {
-    let mut signature = Signature { bytes: table, at, elsewhere: false };
+    let bytes = table.from(at)?.0;
+    let mut signature = Signature { bytes: Bytes(&bytes[..bytes.len().min(SIGNATURE_LIMIT)]), at: 0, elsewhere: false };
     let flags = signature.number()?;
     if flags & OTHER_CONTEXT != 0 {
         signature.elsewhere = true;
@@ -90,7 +94,7 @@ fn instance(table: Bytes<'_>, at: usize) -> Option<(u32, u32)> {
         signature.elsewhere = elsewhere;
     }
     let known = flags & (MEMBER_OF_OTHER | SLOT) == 0 && !signature.elsewhere;
-    Some((function(table, signature.at)?, if known { method } else { 0 }))
+    Some((function(table, at + signature.at)?, if known { method } else { 0 }))
 }
 
 /// A signature of ECMA-335 (II.23.2) with what ReadyToRun adds.

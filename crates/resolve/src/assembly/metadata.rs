@@ -14,6 +14,10 @@ const NESTING: usize = 20;
 /// The longest name that is read, in bytes.
 const NAME_LIMIT: usize = 1000;
 
+/// All names of a file together are at most so long, in bytes: a small file may use one long name for many rows. Those of
+/// the class library, each with its type, take 3 MiB.
+const NAMES_LIMIT: usize = 64 << 20;
+
 /// A method and its type, as the metadata has them: ``System.Collections.Generic.List`1+Enumerator``, `MoveNext`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct MetadataMethod {
@@ -99,17 +103,23 @@ const TABLES: [&[Column]; NESTED + 1] = [
 /// All methods, in the order of their table.
 pub(super) fn methods(metadata: Bytes<'_>) -> Option<Vec<MetadataMethod>> {
     let tables = MetadataTables::read(metadata)?;
-    let classes = tables.classes()?;
+    let mut room = NAMES_LIMIT;
+    let classes = tables.classes(&mut room)?;
     let mut methods = Vec::new();
     for row in 0..tables.rows[METHOD_DEF] {
-        methods.push(MetadataMethod { class: String::new(), name: tables.name(METHOD_DEF, row, 1)? });
+        let name = tables.name(METHOD_DEF, row, 1)?;
+        room = room.checked_sub(name.len())?;
+        methods.push(MetadataMethod { class: String::new(), name });
     }
     for (at, class) in classes.iter().enumerate() {
         // A type's methods begin here, and end where those of the next one begin; both count from 1.
         let first = tables.cell(TYPE_DEF, at as u32, 5)?;
         let next = tables.cell(TYPE_DEF, at as u32 + 1, 5).unwrap_or(tables.rows[METHOD_DEF] + 1);
         let own = first.saturating_sub(1) as usize..next.saturating_sub(1) as usize;
-        methods.get_mut(own).into_iter().flatten().for_each(|method| method.class.clone_from(class));
+        for method in methods.get_mut(own).into_iter().flatten() {
+            room = room.checked_sub(class.len())?;
+            method.class.clone_from(class);
+        }
     }
     Some(methods)
 }
@@ -193,16 +203,18 @@ impl<'a> MetadataTables<'a> {
         Some(String::from_utf8_lossy(&text[..end]).into_owned())
     }
 
-    /// The names of all types, with the types around them.
-    fn classes(&self) -> Option<Vec<String>> {
+    /// The names of all types, with the types around them. `room`: bytes that names may still take.
+    fn classes(&self, room: &mut usize) -> Option<Vec<String>> {
         let count = self.rows[TYPE_DEF];
+        // A file that claims more rows than it holds is refused before there is memory for them.
+        self.cell(TYPE_DEF, count.checked_sub(1)?, 0)?;
         let mut around: Vec<Option<u32>> = vec![None; count as usize];
         for row in 0..self.rows[NESTED] {
             let (inner, outer) =
                 (self.cell(NESTED, row, 0)?.checked_sub(1)?, self.cell(NESTED, row, 1)?.checked_sub(1)?);
             *around.get_mut(inner as usize)? = Some(outer);
         }
-        let class = |row: u32| {
+        let mut class = |row: u32| {
             let mut parts = Vec::new();
             let mut outermost = row;
             let chain = std::iter::successors(Some(row), |&row| around.get(row as usize).copied().flatten());
@@ -213,8 +225,10 @@ impl<'a> MetadataTables<'a> {
             parts.reverse();
             let space = self.name(TYPE_DEF, outermost, 2)?;
             let dot = if space.is_empty() { "" } else { "." };
-            Some(format!("{space}{dot}{}", parts.join("+")))
+            let name = format!("{space}{dot}{}", parts.join("+"));
+            *room = room.checked_sub(name.len())?;
+            Some(name)
         };
-        (0..count).map(class).collect()
+        (0..count).map(&mut class).collect()
     }
 }

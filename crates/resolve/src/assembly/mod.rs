@@ -22,6 +22,7 @@ mod native;
 
 use std::collections::HashMap;
 use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::jit::of_metadata;
@@ -35,15 +36,28 @@ const FILE_LIMIT: u64 = 256 << 20;
 /// Assemblies by path, each read once.
 #[derive(Debug, Default)]
 pub struct Assemblies {
+    /// The inode that a process has mapped by this path.
+    mapped: HashMap<PathBuf, u64>,
     read: HashMap<PathBuf, Option<Assembly>>,
 }
 
 impl Assemblies {
-    /// Names code by offsets in a file, in the same order; nothing where the file is no assembly that was compiled ahead.
+    /// A process has mapped code of this file, which may be an assembly.
+    pub fn see(&mut self, path: &Path, inode: u64) {
+        if !self.mapped.contains_key(path) {
+            self.mapped.insert(path.to_path_buf(), inode);
+        }
+    }
+
+    /// Names code by offsets in a file, in the same order; nothing where the file is no assembly that was compiled ahead, or
+    /// where the path leads to another inode than the one that was seen, as it may for a path inside a container.
     pub fn frames(&mut self, path: &Path, file_offsets: &[u64]) -> Vec<ResolvedFrame> {
-        let assembly = match self.read.get(path) {
-            Some(known) => known,
-            None => self.read.entry(path.to_path_buf()).or_insert_with(|| Assembly::open(path)),
+        let assembly = match (self.read.get(path), self.mapped.get(path)) {
+            (Some(known), _) => known,
+            (None, inode) => {
+                let opened = inode.and_then(|inode| Assembly::open(path, *inode));
+                self.read.entry(path.to_path_buf()).or_insert(opened)
+            }
         };
         let Some(assembly) = assembly else { return Vec::new() };
         let frame = |&offset: &u64| ResolvedFrame {
@@ -75,9 +89,9 @@ struct Code {
 
 impl Assembly {
     /// Reads the file; none where it is no such assembly, or is damaged.
-    fn open(path: &Path) -> Option<Self> {
+    fn open(path: &Path, inode: u64) -> Option<Self> {
         let (file, metadata) = open_regular(path).ok()?;
-        if metadata.len() > FILE_LIMIT {
+        if metadata.ino() != inode || metadata.len() > FILE_LIMIT {
             return None;
         }
         let mut bytes = Vec::new();
@@ -238,9 +252,16 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("text.dll");
         std::fs::write(&path, "no assembly").unwrap();
-        assert_eq!(Assemblies::default().frames(&path, &[0]), []);
-        std::fs::write(folder.path().join("shop.dll"), assembly()).unwrap();
-        let frames = Assemblies::default().frames(&folder.path().join("shop.dll"), &[u64::from(IN_FILE), 1]);
+        let frames = |path: &Path, other: u64| {
+            let mut assemblies = Assemblies::default();
+            assemblies.see(path, std::fs::metadata(path).unwrap().ino() + other);
+            assemblies.frames(path, &[u64::from(IN_FILE), 1])
+        };
+        assert_eq!(frames(&path, 0), []);
+        let path = folder.path().join("shop.dll");
+        std::fs::write(&path, assembly()).unwrap();
+        assert_eq!(frames(&path, 1), [], "the path leads to another file");
+        let frames = frames(&path, 0);
         let names: Vec<_> = frames.iter().map(|frame| frame.functions[0].function.as_deref()).collect();
         assert_eq!(names, [Some("System.Threading.Barrier.SignalAndWait"), None]);
     }

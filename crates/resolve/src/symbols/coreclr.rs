@@ -17,8 +17,8 @@ use crate::module::Module;
 /// A name in these tables is at most this long; longer text is something else.
 const NAME_LIMIT: usize = 100;
 
-/// The largest list of one class that is read. `System.RuntimeTypeHandle` has about 60 methods.
-const METHODS_LIMIT: usize = 500;
+/// How many entries of such lists are read in all. .NET 8 has some 400; lists of a damaged file may overlap.
+const METHODS_LIMIT: usize = 100_000;
 
 /// So many pairs of a name and a function must follow each other. One alone may be chance; the shortest list of the
 /// machine's own has more than a hundred.
@@ -94,9 +94,10 @@ impl MachineTables {
 
     /// Lists of a class: name, namespace, and where its methods are.
     fn classes(&self, functions: &mut BTreeMap<u64, String>) {
+        let mut room = METHODS_LIMIT;
         for triple in self.constant.words.windows(3) {
             if let Some((class, space)) = self.name(triple[0]).zip(self.name(triple[1]))
-                && let Some(methods) = self.methods(triple[2])
+                && let Some(methods) = self.methods(triple[2], &mut room)
             {
                 for (start, method) in methods {
                     functions.entry(start).or_insert_with(|| format!("{space}.{class}.{method}"));
@@ -106,11 +107,12 @@ impl MachineTables {
     }
 
     /// The methods at `list`: flags, function, name, and with one flag a signature; the last flags end it. None where
-    /// something else is there.
-    fn methods(&self, list: u64) -> Option<Vec<(u64, &str)>> {
+    /// something else is there. `room`: entries that may still be read.
+    fn methods(&self, list: u64, room: &mut usize) -> Option<Vec<(u64, &str)>> {
         let mut rest = self.constant.words.get(self.constant.index(list)?..)?;
         let mut methods = Vec::new();
-        for _ in 0..METHODS_LIMIT {
+        loop {
+            *room = room.checked_sub(1)?;
             match *rest {
                 [flags, ..] if flags & ENDS != 0 => return (!methods.is_empty()).then_some(methods),
                 [flags, function, name, ..] if flags & 0xffff <= FLAGS => {
@@ -126,7 +128,6 @@ impl MachineTables {
                 _ => return None,
             }
         }
-        None
     }
 
     /// Pairs of a name and a function.
