@@ -220,8 +220,8 @@ fn lanes_show_what_the_account_counts() {
                     Class::of_wait(piece.wait.map_or(Why::Unknown, |wait| ledger.reasons[&wait]))
                 }
                 Activity::Blocked(why) => Class::of_wait(why),
-                Activity::Woken(_) | Activity::Ready => Class::Runnable,
-                Activity::Preempted => Class::Preempted,
+                Activity::Woken(_) | Activity::Ready | Activity::CompilerReady => Class::Runnable,
+                Activity::Preempted | Activity::CompilerPreempted => Class::Preempted,
                 Activity::Unseen => Class::Unknown,
             };
             let spent = (piece.end - piece.start) as f64 * piece.weight as f64 / ONE as f64;

@@ -94,6 +94,7 @@ fn goes_on_by_itself(kind: Activity) -> bool {
         // Stretches that are summed up leave fractions of threads that run.
         Activity::Running | Activity::Compiling => false,
         Activity::Woken(_) | Activity::Ready | Activity::Preempted | Activity::Unseen => true,
+        Activity::CompilerReady | Activity::CompilerPreempted => true,
     }
 }
 

@@ -35,8 +35,8 @@ pub fn idle<'t>(model: &Model<'t>, traced: &Traced<'t>, split: &Split, serial_co
     let mut observer = seconds(traced.trace.observer_ns) * share;
     let crowded = traced.asked() > traced.trace.processors;
     let order = |kind: &Activity| match kind {
-        Activity::Preempted => 0,
-        Activity::Ready => 1,
+        Activity::Preempted | Activity::CompilerPreempted => 0,
+        Activity::Ready | Activity::CompilerReady => 1,
         _ => 2,
     };
     let mut charged: Vec<(Activity, f64)> = split.charged.iter().map(|(k, s)| (*k, *s)).collect();
@@ -63,6 +63,8 @@ pub fn idle<'t>(model: &Model<'t>, traced: &Traced<'t>, split: &Split, serial_co
             Activity::Running | Activity::Compiling => continue,
             Activity::Preempted
             | Activity::Ready
+            | Activity::CompilerReady
+            | Activity::CompilerPreempted
             | Activity::Woken(Why::Join | Why::Child | Why::Helper | Why::Clock | Why::Unknown | Why::Futex) => {
                 match crowded {
                     true => LineId::Crowded,

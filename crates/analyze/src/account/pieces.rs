@@ -46,6 +46,10 @@ pub enum Activity {
     Ready,
     /// It was taken off the processor.
     Preempted,
+    /// It waited for a processor, and it is a thread of a runtime's compiler.
+    CompilerReady,
+    /// It was taken off the processor, and it is a thread of a runtime's compiler.
+    CompilerPreempted,
     /// It lived, but the recording does not say what it did.
     Unseen,
 }
@@ -64,8 +68,15 @@ pub enum Tier {
 }
 
 /// Activities without a reason.
-const SIMPLE: [Activity; 5] =
-    [Activity::Running, Activity::Ready, Activity::Preempted, Activity::Unseen, Activity::Compiling];
+const SIMPLE: [Activity; 7] = [
+    Activity::Running,
+    Activity::Ready,
+    Activity::Preempted,
+    Activity::Unseen,
+    Activity::Compiling,
+    Activity::CompilerReady,
+    Activity::CompilerPreempted,
+];
 
 impl Activity {
     /// How many there are.
@@ -84,6 +95,8 @@ impl Activity {
             Activity::Preempted => 2,
             Activity::Unseen => 3,
             Activity::Compiling => 4,
+            Activity::CompilerReady => 5,
+            Activity::CompilerPreempted => 6,
             Activity::Blocked(why) => SIMPLE.len() + why as usize,
             Activity::Woken(why) => SIMPLE.len() + Why::ALL.len() + why as usize,
         }
@@ -91,7 +104,12 @@ impl Activity {
 
     /// True for a thread that could run and has no processor.
     pub fn is_ready(self) -> bool {
-        matches!(self, Activity::Preempted | Activity::Ready | Activity::Woken(_))
+        matches!(self, Activity::Preempted | Activity::Ready | Activity::Woken(_)) || self.is_ready_compiler()
+    }
+
+    /// The same for threads of a runtime's compiler alone.
+    pub fn is_ready_compiler(self) -> bool {
+        matches!(self, Activity::CompilerReady | Activity::CompilerPreempted)
     }
 
     /// How it is charged in a thread that hardly ever runs: most of its waits are no loss.
@@ -108,6 +126,8 @@ impl Activity {
         match self {
             Activity::Blocked(_) => Activity::Blocked(Why::Helper),
             Activity::Running if service == Service::Compiler => Activity::Compiling,
+            Activity::Preempted if service == Service::Compiler => Activity::CompilerPreempted,
+            ready if service == Service::Compiler && ready.is_ready() => Activity::CompilerReady,
             other => other,
         }
     }
@@ -125,6 +145,7 @@ impl Activity {
         match self {
             Activity::Running | Activity::Compiling => Tier::Running,
             Activity::Woken(_) | Activity::Ready | Activity::Preempted => Tier::First,
+            Activity::CompilerReady | Activity::CompilerPreempted => Tier::First,
             Activity::Unseen => Tier::Second,
             Activity::Blocked(why) => match why {
                 Why::Lock | Why::Pool | Why::Allocator | Why::Creation => Tier::First,

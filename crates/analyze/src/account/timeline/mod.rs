@@ -366,9 +366,12 @@ impl Sweep {
         let idle = (self.processors - self.running).max(0);
         let compiling = self.present_of(Activity::Compiling);
         if compiling > 0 {
-            // Processors that would be idle without the compiler, less those that ready threads would take.
+            // Processors that would be idle without the compiler, less those that ready threads would take. Its own would
+            // be gone with it.
             let others = self.running - compiling;
-            let free = (self.processors - others).clamp(0, compiling) - self.ready;
+            let its_own = self.present_of(Activity::CompilerReady) + self.present_of(Activity::CompilerPreempted);
+            let ready = self.ready - its_own;
+            let free = (self.processors - others).clamp(0, compiling) - ready;
             let present = self.present;
             let waiting = Activity::all().map(|kind| (kind, present.get(kind.index()).copied().unwrap_or(0)));
             self.split.beside_compiler.passes(compiling, free.max(0), idle, waiting, time);

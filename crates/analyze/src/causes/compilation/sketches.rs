@@ -40,8 +40,9 @@ fn useful(answer: &Answer) -> f64 {
     answer.account.last().unwrap().useful
 }
 
-/// `cpu`: CPU seconds that the timed runs used in one second on two processors.
-fn waits_behind_a_compiler(cpu: f64) {
+/// `cpu`: CPU seconds that the timed runs used in one second on two processors. `queued`: another thread of the compiler
+/// is ready meanwhile.
+fn waits_behind_a_compiler(cpu: f64, queued: bool) {
     let sketch = Sketch::new(2)
         .clean_cpu(1, &around(1.0), &around(cpu))
         .traced(1, |run| {
@@ -50,8 +51,11 @@ fn waits_behind_a_compiler(cpu: f64) {
             run.thread("C2 CompilerThre").runs(ms(900), SERVE).blocks(Reason::Futex, ms(100), CALLED);
         })
         .clean_cpu(2, &around(1.0), &around(cpu))
-        .traced(2, |run| {
+        .traced(2, move |run| {
             main_joins(run, ms(1000));
+            if queued {
+                run.thread("C1 CompilerThre").runnable(ms(900)).blocks(Reason::Futex, ms(100), CALLED);
+            }
             run.thread("worker").runs(ms(500), WORK).locks(0x10, ms(500), LOCK, "worker-2");
             run.thread("worker-2").locks(0x10, ms(500), LOCK, "worker").runs(ms(500), WORK);
             run.thread("C2 CompilerThre").runs(ms(900), SERVE).blocks(Reason::Futex, ms(100), CALLED);
@@ -145,13 +149,19 @@ fn the_program_s_own_cause_comes_first() {
 /// tests above are the near miss, in which threads are ready to run meanwhile.
 #[test]
 fn what_threads_wait_for_behind_a_compiler_is_told() {
-    waits_behind_a_compiler(1.9);
+    waits_behind_a_compiler(1.9, false);
 }
 
 /// The same where the timed runs leave no processor idle at all: there is no idle time to scale to.
 #[test]
 fn it_is_told_where_the_timed_runs_are_never_idle_too() {
-    waits_behind_a_compiler(2.0);
+    waits_behind_a_compiler(2.0, false);
+}
+
+/// Without the compiler, none of its threads would be ready either: the processor is free for the program.
+#[test]
+fn a_ready_thread_of_the_compiler_is_no_work_of_the_program() {
+    waits_behind_a_compiler(1.9, true);
 }
 
 #[test]
