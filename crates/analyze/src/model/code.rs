@@ -78,6 +78,39 @@ pub(super) fn is_foreign_source(file: &str) -> bool {
     SYSTEM_SOURCES.iter().any(|source| file.contains(source)) || runtimes::is_runtime_source(file)
 }
 
+/// What is known about a function by its name. A recording has many more frames than names.
+#[derive(Debug, Clone, Copy)]
+pub struct FunctionFacts {
+    primitive: Option<Primitive>,
+    theme: Option<Theme>,
+    /// A runtime's, or one of which the user said what it is.
+    runtime: bool,
+    c_library: bool,
+    /// It starts a program.
+    start: bool,
+    stub: bool,
+    role: Role,
+}
+
+impl FunctionFacts {
+    /// Judges a name. `user`: what the user said about functions, which overrides what their names tell.
+    pub fn new(name: &str, user: &UserFunctions) -> FunctionFacts {
+        let function = FunctionName::new(name);
+        let said = user.kind(&function);
+        let primitive = said.map_or_else(|| runtimes::primitive(&function), user::primitive);
+        let theme = if said.is_none() { runtimes::theme(&function) } else { None };
+        FunctionFacts {
+            primitive,
+            theme,
+            runtime: said.is_some() || primitive.is_some() || theme.is_some() || runtimes::is_runtime(&function),
+            c_library: runtimes::is_c_library(&function),
+            start: runtimes::is_program_start(name),
+            stub: runtimes::is_stub(name),
+            role: Role::of_name(name),
+        }
+    }
+}
+
 /// One function in a stack, with what is known about it.
 #[derive(Debug, Clone, Copy)]
 pub struct Code<'t> {
@@ -97,45 +130,81 @@ pub struct Code<'t> {
     pub theme: Option<Theme>,
     /// True for code that a virtual machine generated and that belongs to no function of the program.
     pub stub: bool,
+    /// True in an interpreter's file.
+    pub interpreter: bool,
+    /// What an executor's or a virtual machine's threads do there, by its name.
+    pub role: Role,
+}
+
+/// What threads of an executor or a virtual machine do in a function.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Role {
+    /// The virtual machine's own loop that waits to be called.
+    pub service_loop: bool,
+    /// It wakes other threads.
+    pub wakes: bool,
+    /// A worker without a task.
+    pub without_task: bool,
+    /// The same, of an executor whose tasks keep their thread until they end.
+    pub without_job: bool,
+}
+
+impl Role {
+    fn of_name(name: &str) -> Role {
+        Role {
+            service_loop: runtimes::is_service_loop(name),
+            wakes: runtimes::is_waker(name),
+            without_task: runtimes::is_worker_without_task(name),
+            without_job: runtimes::is_worker_without_job(name),
+        }
+    }
 }
 
 impl<'t> Code<'t> {
-    /// Judges a frame. `user`: what the user said about functions, which overrides what their names tell.
-    pub fn new(frame: &'t Frame, module: Option<&'t Module>, user: &UserFunctions, program: ProgramFile) -> Code<'t> {
+    /// Judges a frame. `named`: what is known of its function by the name.
+    pub fn new(
+        frame: &'t Frame,
+        module: Option<&'t Module>,
+        named: Option<&FunctionFacts>,
+        program: ProgramFile,
+    ) -> Code<'t> {
         let (path, kind) = module.map_or(("", ModuleKind::Anonymous), |m| (m.path.as_str(), m.kind));
         let module_file = file_name(path);
-        let name = frame.function.as_deref();
         let lines = module.is_some_and(|m| m.has_lines);
-        let function = name.map(FunctionName::new);
-        let said = function.as_ref().and_then(|f| user.kind(f));
-        let primitive = said.map_or_else(|| function.as_ref().and_then(runtimes::primitive), user::primitive);
-        let theme = function.as_ref().filter(|_| said.is_none()).and_then(runtimes::theme);
-        let theme = theme.or_else(|| runtimes::module_theme(module_file));
+        let theme = named.and_then(|f| f.theme).or_else(|| runtimes::module_theme(module_file));
         let runtime = frame.file.as_deref().is_some_and(is_foreign_source)
-            || said.is_some()
-            || primitive.is_some()
             || theme.is_some()
             || runtimes::is_runtime_module(module_file)
-            || function.as_ref().is_some_and(runtimes::is_runtime);
-        let stub = name.is_some_and(runtimes::is_stub);
-        let carried = |f: &FunctionName| runtimes::is_c_library(f) || (lines && !runtimes::is_program_start(f.name));
-        let linked =
-            |f: &FunctionName| program.links_library(frame.file.as_deref(), runtimes::is_program_start(f.name));
+            || named.is_some_and(|f| f.runtime);
+        let stub = named.is_some_and(|f| f.stub);
+        let carried = |f: &FunctionFacts| f.c_library || (lines && !f.start);
+        let linked = |f: &FunctionFacts| program.links_library(frame.file.as_deref(), f.start);
         let inside = program.carries_c_library && frame.file.is_none();
         let owner = match kind {
             ModuleKind::Kernel | ModuleKind::Vdso => Owner::System,
             // Code made at run time that has a name is the program's: a just-in-time compiler named it.
-            ModuleKind::Anonymous if name.is_none() || stub => Owner::System,
+            ModuleKind::Anonymous if named.is_none() || stub => Owner::System,
             ModuleKind::Library if SYSTEM_FOLDERS.iter().any(|f| path.starts_with(f)) => Owner::Library,
             ModuleKind::Library if runtimes::is_runtime_source(path) => Owner::Library,
             ModuleKind::Library if frame.file.is_none() && program.alone_has_lines(lines) => Owner::Library,
             _ if runtime => Owner::Library,
             // In a static binary with line tables, functions with a name but no lines are the C library's.
-            ModuleKind::Program if inside && function.as_ref().is_some_and(carried) => Owner::Library,
-            ModuleKind::Program if function.as_ref().is_some_and(linked) => Owner::Library,
+            ModuleKind::Program if inside && named.is_some_and(carried) => Owner::Library,
+            ModuleKind::Program if named.is_some_and(linked) => Owner::Library,
             _ => Owner::Own,
         };
-        Code { frame, module: path, module_file, kind, owner, primitive, theme, stub }
+        Code {
+            frame,
+            module: path,
+            module_file,
+            kind,
+            owner,
+            primitive: named.and_then(|f| f.primitive),
+            theme,
+            stub,
+            interpreter: runtimes::is_interpreter(module_file),
+            role: named.map(|f| f.role).unwrap_or_default(),
+        }
     }
 
     /// The function's name.
@@ -197,6 +266,10 @@ mod tests {
         }
     }
 
+    fn facts(frame: &Frame) -> Option<FunctionFacts> {
+        frame.function.as_deref().map(|name| FunctionFacts::new(name, &UserFunctions::default()))
+    }
+
     fn owner(kind: ModuleKind, path: &str, name: Option<&str>, file: Option<&str>, carries_c_library: bool) -> Owner {
         owner_in(kind, path, name, file, ProgramFile { carries_c_library, ..ProgramFile::default() })
     }
@@ -209,7 +282,7 @@ mod tests {
             has_lines: file.is_some() || program.carries_c_library,
         };
         let frame = frame(name, file);
-        Code::new(&frame, Some(&module), &UserFunctions::default(), program).owner
+        Code::new(&frame, Some(&module), facts(&frame).as_ref(), program).owner
     }
 
     #[test]
@@ -286,7 +359,7 @@ mod tests {
         let address = |kind, name: Option<&str>| {
             let module = Module { module: ModuleId(0), kind, path: "x".to_owned(), has_lines: false };
             let frame = frame(name, None);
-            Code::new(&frame, Some(&module), &UserFunctions::default(), ProgramFile::default()).site().address
+            Code::new(&frame, Some(&module), facts(&frame).as_ref(), ProgramFile::default()).site().address
         };
         assert_eq!(address(ModuleKind::Anonymous, Some("Shop.sell")), "");
         assert_eq!(address(ModuleKind::Anonymous, None), "0x10");

@@ -99,7 +99,7 @@ pub(super) fn summed_up<'t>(frames: &[Code<'t>], in_call: bool, lock_calls: &Has
         rest.enumerate().find(|(_, c)| c.owner == Owner::Own && c.kind == ModuleKind::Anonymous).map(|(i, _)| from + i)
     };
     // An interpreter's functions stand for its program's functions where those have no names.
-    let interpreter = |c: &Code<'_>| runtimes::is_interpreter(c.module_file);
+    let interpreter = |c: &Code<'_>| c.interpreter;
     let first = match border {
         Some(at) if frames.get(at).is_some_and(|c| stub(c) || interpreter(c)) => method(at).or(border),
         border => border,
@@ -126,7 +126,7 @@ pub(super) fn summed_up<'t>(frames: &[Code<'t>], in_call: bool, lock_calls: &Has
     };
     let entry = called_in.filter(|c| c.owner != Owner::System);
     let semaphore = entry.and_then(Code::name).is_some_and(runtimes::is_semaphore);
-    let worker = frames.iter().rposition(has_no_task);
+    let worker = frames.iter().rposition(|c| c.role.without_task);
     let library = || frames.iter().take_while(|c| c.owner != Owner::Own);
     let caller = own.and_then(|at| frames.get(at)).map(|c| c.frame.frame);
     let functions: Vec<Called> = frames.iter().map(called).collect();
@@ -149,13 +149,13 @@ pub(super) fn summed_up<'t>(frames: &[Code<'t>], in_call: bool, lock_calls: &Has
         parked,
         theme: before.iter().find_map(|c| c.theme),
         entry: entry.copied(),
-        service: functions.iter().any(|f| runtimes::is_service_loop(f.name)),
+        service: frames.iter().any(|c| c.role.service_loop),
         nameless: first.and_then(|at| frames.get(at)).filter(|c| is_made_at_run_time(c)).copied(),
         own: own.and_then(|at| frames.get(at)).copied(),
         semaphore,
-        wakes: library().any(|c| c.name().is_some_and(runtimes::is_waker)),
-        without_task: library().any(has_no_task),
-        without_job: library().any(|c| c.name().is_some_and(runtimes::is_worker_without_job)),
+        wakes: library().any(|c| c.role.wakes),
+        without_task: library().any(|c| c.role.without_task),
+        without_job: library().any(|c| c.role.without_job),
         idle_worker: worker.is_some_and(|at| frames.iter().take(at).all(|c| c.owner != Owner::Own)),
         entry_owns: entry.is_some_and(|e| !semaphore && owns(e)),
     }
@@ -167,11 +167,6 @@ fn owns(entry: &Code<'_>) -> bool {
         runtimes::is_syscall_wrapper(name) || runtimes::is_futex_wrapper(name) || runtimes::is_border(name)
     };
     entry.primitive.is_none() && entry.name().is_some_and(|name| !runtimes::is_thread_start(name) && !wraps(name))
-}
-
-/// An executor's worker without a task.
-fn has_no_task(code: &Code<'_>) -> bool {
-    code.name().is_some_and(runtimes::is_worker_without_task)
 }
 
 /// Code made at run time without a function's name. The frames around it are mostly a virtual machine's own, so they do

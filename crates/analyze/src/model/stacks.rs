@@ -1,6 +1,6 @@
 //! Call stacks, resolved to code.
 
-use super::code::{Code, Owner, ProgramFile, file_name, is_foreign_source};
+use super::code::{Code, FunctionFacts, Owner, ProgramFile, file_name, is_foreign_source};
 use super::stack_view::{View, called, summed_up};
 use crate::runtimes::user::UserFunctions;
 use crate::runtimes::{self, OwnClasses, Primitive};
@@ -52,18 +52,21 @@ impl<'t> Stacks<'t> {
         let with_lines: HashSet<ModuleId> = tables.frames.iter().filter(own_line).map(|f| f.module).collect();
         let user = UserFunctions::new(&tables.meta.functions);
         let mut frames: QuickMap<FrameId, Vec<Code>> = QuickMap::default();
+        let mut names: HashMap<&str, FunctionFacts> = HashMap::new();
         for frame in &tables.frames {
+            let name = frame.function.as_deref();
+            let named = name.map(|name| *names.entry(name).or_insert_with(|| FunctionFacts::new(name, &user)));
             let program = ProgramFile { own_lines: with_lines.contains(&frame.module), ..program };
-            let code = Code::new(frame, modules.get(&frame.module).copied(), &user, program);
+            let code = Code::new(frame, modules.get(&frame.module).copied(), named.as_ref(), program);
             frames.entry(frame.frame).or_default().push(code);
         }
         for inlined in frames.values_mut() {
             inlined.sort_by_key(|c| c.frame.depth);
         }
         let stacks: QuickMap<StackId, &Stack> = tables.stacks.iter().map(|s| (s.stack, s)).collect();
-        let takes_lock =
-            |frame: &FrameId| frames.get(frame).into_iter().flatten().any(|c| runtimes::takes_lock(called(c)));
-        let locks = tables.stacks.iter().filter(|row| takes_lock(&row.frame));
+        let takes_lock = |codes: &[Code]| codes.iter().any(|c| runtimes::takes_lock(called(c)));
+        let taking: HashSet<FrameId> = frames.iter().filter(|(_, codes)| takes_lock(codes)).map(|(at, _)| *at).collect();
+        let locks = tables.stacks.iter().filter(|row| taking.contains(&row.frame));
         let lock_calls = locks.filter_map(|row| stacks.get(&row.parent?)).map(|caller| caller.frame).collect();
         let methods = frames.values().flatten().filter(|c| is_method(c)).filter_map(Code::name);
         let classes = runtimes::own_classes(tables.modules.iter().map(|m| file_name(&m.path)), methods);
@@ -154,7 +157,7 @@ fn around_own_classes(frames: &mut [Code<'_>], classes: &OwnClasses) {
 /// An interpreter's functions stand for those of its program where these have no names. Where they have names, the
 /// interpreter counts as a library, and so do the packages installed for it.
 fn behind_interpreter(frames: &mut [Code<'_>]) {
-    let interpreter = |c: &Code<'_>| runtimes::is_interpreter(c.module_file);
+    let interpreter = |c: &Code<'_>| c.interpreter;
     if !frames.iter().any(is_method) || !frames.iter().any(interpreter) {
         return;
     }

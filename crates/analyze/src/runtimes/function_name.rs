@@ -26,7 +26,9 @@ impl<'n> FunctionName<'n> {
 pub fn plain(name: &str) -> &str {
     let name = name.split('@').next().unwrap_or(name);
     // Looked up for each function of each stack: one pass over the name, not one for each suffix.
-    let suffix = |at: &usize| name.get(*at..).is_some_and(|rest| SUFFIXES.iter().any(|s| rest.starts_with(s)));
+    let may_be = |at: &usize| matches!(name.as_bytes().get(at + 1), Some(b'c' | b'p' | b'i' | b'l'));
+    let begins = |at: &usize| name.get(*at..).is_some_and(|rest| SUFFIXES.iter().any(|s| rest.starts_with(s)));
+    let suffix = |at: &usize| may_be(at) && begins(at);
     let end = name.match_indices('.').map(|(at, _)| at).find(suffix);
     name.get(..end.unwrap_or(name.len())).unwrap_or(name).trim_start_matches('_')
 }

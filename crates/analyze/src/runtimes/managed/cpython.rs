@@ -26,7 +26,10 @@ impl Runtime for CPython {
             let name = plain(c.name);
             CONDITION_CALLS.iter().any(|call| name.starts_with(call))
         };
-        let caller = stack.functions.iter().rposition(at_condition).and_then(|at| stack.functions.get(at + 1));
+        // Most stacks have none of its modules, and need not be searched for the call.
+        let python = stack.functions.iter().any(|c| is_module(c.module));
+        let at = python.then(|| stack.functions.iter().rposition(at_condition)).flatten();
+        let caller = at.and_then(|at| stack.functions.get(at + 1));
         let named = |c: &Called<'_>| matches!(plain(c.name), "take_gil" | "drop_gil");
         let takes = caller.is_some_and(|c| is_module(c.module)) || stack.functions.iter().any(named);
         takes.then_some(&GLOBAL_LOCK).or_else(|| asks_again(stack).then_some(&POLLED_LOCK))
