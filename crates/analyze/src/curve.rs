@@ -48,6 +48,8 @@ pub struct Clean<'t> {
     events: BTreeMap<u32, Vec<&'t Run>>,
     /// True when units of work come from the program's output; false when one run is the unit.
     pub by_throughput: bool,
+    /// True when these are runs: the program prints the time of its measured part, and each run is taken to do the same.
+    pub by_time: bool,
     /// What is counted: threads or processors.
     pub counted: Counted,
     /// What the reader should know about the runs.
@@ -77,6 +79,8 @@ impl<'t> Clean<'t> {
     /// Sorts the runs of a recording. Failed runs, and those without a duration, are left out with a warning.
     pub fn new(tables: &'t Tables) -> Clean<'t> {
         let mut clean = Clean::from_runs(&tables.runs, tables.meta.counted);
+        clean.by_time =
+            clean.by_throughput && tables.meta.throughput.as_ref().is_some_and(|throughput| throughput.times);
         if tables.meta.throughput.is_some() && !clean.by_throughput && !clean.runs.is_empty() {
             clean.notes.push(RunNote::SomeThroughputs);
         }
@@ -101,7 +105,12 @@ impl<'t> Clean<'t> {
         let notes = unusable.into_iter().map(|(threads, runs)| RunNote::Failed { threads, runs }).collect();
         let usable = |r: &&Run| printed(r).is_some();
         let by_throughput = !runs.is_empty() && runs.values().flatten().all(usable);
-        Clean { runs, events, by_throughput, counted, notes }
+        Clean { runs, events, by_throughput, by_time: false, counted, notes }
+    }
+
+    /// True when the program prints how much work it has done: more work is then told from slower work.
+    pub fn counts_work(&self) -> bool {
+        self.by_throughput && !self.by_time
     }
 
     /// Thread counts that have timed runs, ascending.

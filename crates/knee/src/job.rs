@@ -413,7 +413,7 @@ pub(crate) fn variables(options: &Making) -> Result<Vec<(OsString, OsString)>, F
     options.env.iter().map(|text| variable(text)).collect::<Result<_, _>>().map_err(usage)
 }
 
-/// The forms of a throughput: the user's, or the common ones.
+/// The forms of a throughput: the user's, the common ones, or none.
 ///
 /// # Errors
 /// When the user's form is not a regular expression.

@@ -113,6 +113,9 @@ pub struct Throughput {
     pub unit: String,
     /// True when the user gave the pattern, false when a common form was recognised.
     pub given: bool,
+    /// True when the number is the seconds that the work took: the throughput of a run is then one run in so many seconds.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub times: bool,
 }
 
 /// Something that this machine may allow.

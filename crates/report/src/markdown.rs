@@ -55,12 +55,16 @@ pub fn render(answer: &Answer, out: &mut impl Write) -> io::Result<()> {
 
 fn curve(answer: &Answer, out: &mut impl Write) -> io::Result<()> {
     let rate = answer.throughput.as_ref();
-    let unit = rate.map(|throughput| format!(" {} |", prose(&throughput.unit))).unwrap_or_default();
-    writeln!(out, "| {}s |{unit} time | speed-up | efficiency |", answer.counted.word())?;
+    let unit = rate.map(|throughput| format!(" {} |", prose(words::printed(throughput)))).unwrap_or_default();
+    let time = if rate.is_some_and(|throughput| throughput.times) { "whole run" } else { "time" };
+    writeln!(out, "| {}s |{unit} {time} | speed-up | efficiency |", answer.counted.word())?;
     writeln!(out, "|--:|{}--:|--:|--:|", if rate.is_some() { "--:|" } else { "" })?;
     for point in &answer.curve {
         let rate = match (rate, point.throughput) {
-            (Some(_), Some(throughput)) => format!(" {} |", words::count(throughput.median)),
+            (Some(printed), Some(rates)) => {
+                let value = words::printed_spread(printed, rates).median;
+                format!(" {} |", if printed.times { words::time(value) } else { words::count(value) })
+            }
             (Some(_), None) => " |".to_owned(),
             (None, _) => String::new(),
         };

@@ -3,7 +3,7 @@
 //! A number shows no more digits than its interval supports: the last digit shown has the position of the first digit
 //! of the interval's half-width (or of the second, when the first is a 1), following the GUM (JCGM 100:2008, 7.2.6).
 
-use analyze::answer::{Answer, CauseId, Culprit, Evidence, Removed, Site, Unit};
+use analyze::answer::{Answer, CauseId, Culprit, Evidence, Removed, Site, Spread, Unit};
 use analyze::causes::describe;
 use recording::meta::Throughput;
 use recording::words::RUN_TIME_CODE;
@@ -220,6 +220,27 @@ pub fn number(value: f64, decimals: i32) -> String {
 /// A mean number of things: one decimal where the number is small.
 pub fn mean(value: f64) -> String {
     rounded(value, if value < 9.95 { 1 } else { 0 })
+}
+
+/// What the program prints, as the title of its column.
+pub fn printed(throughput: &Throughput) -> &str {
+    if throughput.times { "printed time" } else { &throughput.unit }
+}
+
+/// The spread of what the runs printed: rates, or the seconds that they stand for.
+pub fn printed_spread(throughput: &Throughput, rates: Spread) -> Spread {
+    match throughput.times {
+        true => {
+            let Spread { median, low, high, min, max } = rates;
+            Spread { median: 1.0 / median, low: 1.0 / high, high: 1.0 / low, min: 1.0 / max, max: 1.0 / min }
+        }
+        false => rates,
+    }
+}
+
+/// The scale of what the runs printed, by the largest.
+pub fn printed_scale(throughput: &Throughput, largest: f64) -> Scale {
+    if throughput.times { Scale::time(largest) } else { Scale::count(largest) }
 }
 
 /// The unit of work in words that follow "per": `run`, `million operations` for Mops/s, `request` for requests/s.
@@ -465,7 +486,9 @@ mod tests {
 
     #[test]
     fn units_of_work_follow_per() {
-        let unit = |unit: &str| unit_of(&Throughput { pattern: String::new(), unit: unit.to_owned(), given: false });
+        let unit = |unit: &str| {
+            unit_of(&Throughput { pattern: String::new(), unit: unit.to_owned(), given: false, times: false })
+        };
         assert_eq!(unit("Mops/s"), "million operations");
         assert_eq!(unit("requests/s"), "request");
         assert_eq!(unit("MB"), "unit of work");

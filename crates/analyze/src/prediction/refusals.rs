@@ -106,7 +106,7 @@ pub(super) fn refused(facts: &Facts<'_, '_>, replay: &Replay, tested: bool) -> O
 fn grows(facts: &Facts<'_, '_>, replay: &Replay) -> bool {
     let (Some(base), Some(last)) = (replay.base(), replay.largest()) else { return false };
     let ledger = facts.ledgers.iter().find(|l| l.account.threads == last.count);
-    let Some(ledger) = ledger.filter(|_| !facts.clean.by_throughput && last.count > base.count) else { return false };
+    let Some(ledger) = ledger.filter(|_| !facts.clean.counts_work() && last.count > base.count) else { return false };
     let cpu = |count| facts.clean.median(count, crate::curve::cpu).unwrap_or(f64::NAN);
     let growth = cpu(last.count) / cpu(base.count) - 1.0;
     let full = last.processors / base.processors - 1.0;

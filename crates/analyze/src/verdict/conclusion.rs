@@ -300,7 +300,7 @@ pub fn warnings(facts: &Facts<'_, '_>) -> Vec<String> {
         }
     }
     let poor = facts.points.iter().any(|p| p.efficiency < POOR_EFFICIENCY && p.threads <= facts.processors);
-    if poor && !facts.clean.by_throughput {
+    if poor && !facts.clean.counts_work() {
         warnings.push("the program printed no throughput: each run is taken to do the same work".to_owned());
     }
     warnings.extend(outside::warnings(facts));

@@ -14,8 +14,10 @@ pub(crate) fn warnings(facts: &Facts<'_, '_>) -> Vec<String> {
              is of the whole run, and what the rate does not count may stand in it"
                 .to_owned(),
         ],
+        Part::Workers { .. } if facts.clean.by_time => outside(TIMED, facts),
         Part::Workers { certain: true } => outside(COUNTED, facts),
         Part::Workers { certain: false } => outside(PERHAPS, facts),
+        Part::AsLong if facts.clean.by_time => outside(TIMED_SOMEWHERE, facts),
         Part::AsLong => outside(BY_LENGTH, facts),
     }
 }
@@ -32,6 +34,10 @@ const COUNTED: Reading = Reading {
     after: "after they have ended",
     told: "the rate that the program prints does not count them",
 };
+
+const TIMED: Reading = Reading { told: "the time that the program prints does not count them", ..COUNTED };
+
+const TIMED_SOMEWHERE: Reading = Reading { told: TIMED.told, ..BY_LENGTH };
 
 const PERHAPS: Reading = Reading {
     told: "the rate that the program prints mostly leaves such a part out; whether this one does cannot be told",

@@ -7,4 +7,5 @@ mod held_up;
 mod parked_tasks;
 mod queues;
 mod same_work;
+mod timed;
 mod window;

@@ -176,7 +176,8 @@ pub(crate) struct Making {
     /// Regular expression for the throughput in a line of the program's output; its group is the number
     ///
     /// Programs whose work grows with their threads are compared by it. Without the option, common forms such as
-    /// `tput(Mops)=8.63` or `1200 ops/s` are recognised where each run prints exactly one.
+    /// `tput(Mops)=8.63` or `1200 ops/s` are recognised where each run prints exactly one; else a time such as `time=2.41 s`
+    /// that leaves out the start of the program. `none` compares whole runs.
     #[arg(long, value_name = "REGEX", help_heading = TARGET)]
     pub(crate) throughput: Option<String>,
     /// Variable for the program; `{threads}` in the value is replaced

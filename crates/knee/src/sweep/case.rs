@@ -4,7 +4,7 @@ use super::stray;
 use crate::plan::Planned;
 use crate::plan::template::Template;
 use crate::serving::SERVER_KILLED;
-use crate::throughput::{Chosen, Forms, Found, choose};
+use crate::throughput::{Chosen, Forms, Found, choose_for_runs};
 use analyze::curve::{so_far, undecided};
 use analyze::disturbance::{Usual, disturbance};
 use recording::meta::Meta;
@@ -176,14 +176,20 @@ impl<'c> OpenCase<'c> {
         so_far(&self.kept)
     }
 
-    /// Chooses the throughput's form, once, and writes the rows that waited for it.
-    pub(super) fn choose(&mut self, forms: &Forms) -> anyhow::Result<()> {
+    /// The form of the throughput that the runs so far show; none where it is chosen already.
+    pub(super) fn choice(&self, forms: &Forms) -> Option<Choice> {
         if self.chosen.is_some() {
-            return Ok(());
+            return None;
         }
         let good = self.pending.iter().filter(|(run, _)| run.exit_status == Some(0));
-        let runs: Vec<Found> = good.map(|(_, found)| found.clone()).collect();
-        let (chosen, note) = choose(forms, &runs);
+        let runs: Vec<(Found, u32, f64)> = good.map(|(run, found)| (found.clone(), run.threads, seconds(run))).collect();
+        let (chosen, note) = choose_for_runs(forms, &runs);
+        Some(Choice { chosen, note, of_nothing: runs.is_empty() })
+    }
+
+    /// Takes the throughput's form, and writes the rows that waited for it.
+    pub(super) fn choose(&mut self, choice: Choice) -> anyhow::Result<()> {
+        let Choice { chosen, note, .. } = choice;
         let Case { writer, meta, .. } = &mut self.case;
         meta.notes.extend(note);
         meta.throughput = chosen.as_ref().map(|c| c.throughput.clone());
@@ -195,9 +201,34 @@ impl<'c> OpenCase<'c> {
     }
 }
 
+/// A form of the throughput, and what the user should know about it.
+#[derive(Debug, Default)]
+pub(super) struct Choice {
+    chosen: Option<Chosen>,
+    note: Option<String>,
+    /// True where every run failed.
+    of_nothing: bool,
+}
+
+impl Choice {
+    /// True where other cases may use the time that they print.
+    pub(super) fn allows_times(&self) -> bool {
+        self.of_nothing || self.is_time()
+    }
+
+    /// True where the program's time is used.
+    pub(super) fn is_time(&self) -> bool {
+        self.chosen.as_ref().is_some_and(|chosen| chosen.throughput.times)
+    }
+}
+
+fn seconds(run: &Run) -> f64 {
+    run.wall_ns as f64 * 1e-9
+}
+
 /// Adds what the program or its load printed.
 pub(crate) fn with_throughput(mut run: Run, found: &Found, chosen: Option<&Chosen>) -> Run {
-    run.throughput = chosen.and_then(|c| c.value(found));
+    run.throughput = chosen.and_then(|c| c.value(found, seconds(&run)));
     if let Some(report) = &found.load {
         run.load_errors = report.errors;
         (run.latency_median_ns, run.latency_99_ns) = (report.median_ns, report.at_99_ns);

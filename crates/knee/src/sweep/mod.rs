@@ -23,7 +23,7 @@ use crate::plan::Planned;
 use crate::plan::template::Template;
 use crate::serving::{self, nothing_done};
 use crate::throughput::{Forms, Found, Scanner, tools};
-use case::OpenCase;
+use case::{Choice, OpenCase};
 use collect::{Error, Exit, Finished, Stop};
 use output::{Capture, Output};
 use recording::meta::Counted;
@@ -379,6 +379,15 @@ impl Loop<'_, '_, '_> {
     }
 
     fn choose(&mut self) -> anyhow::Result<()> {
-        self.cases.iter_mut().try_for_each(|going| going.choose(self.sweep.forms))
+        let mut choices: Vec<Option<Choice>> = self.cases.iter().map(|going| going.choice(self.sweep.forms)).collect();
+        // Cases are compared with each other: by the time that they print only if all print one.
+        if !choices.iter().flatten().all(Choice::allows_times) {
+            let times = choices.iter_mut().flatten().filter(|choice| choice.is_time());
+            times.for_each(|choice| *choice = Choice::default());
+        }
+        for (going, choice) in self.cases.iter_mut().zip(choices) {
+            choice.map_or(Ok(()), |choice| going.choose(choice))?;
+        }
+        Ok(())
     }
 }

@@ -352,6 +352,59 @@ fn cases_are_interleaved_and_each_has_its_own_recording() {
     }
 }
 
+/// The throughputs of two cases' runs; `printed` tells what a case prints at a count. Each run takes a second.
+fn throughputs(printed: impl Fn(&str, u32) -> String) -> [Vec<Option<f64>>; 2] {
+    let parent = tempfile::tempdir().unwrap();
+    let template = |name: &str| Template {
+        argv: vec![name.into(), "{threads}".into()],
+        env: Vec::new(),
+        folder: None,
+        load: None,
+    };
+    let templates = ["before", "after"].map(template);
+    let mut metas = [recording::synthetic::meta(2), recording::synthetic::meta(2)];
+    let folders = ["before", "after"].map(|name| parent.path().join(name));
+    let mut writers: Vec<Writer> =
+        folders.iter().zip(&metas).map(|(folder, meta)| Writer::create(folder, meta).unwrap()).collect();
+    let plan = plan(2, &[1, 2], AMOUNTS, 7);
+    let simulate = |request: &RunRequest| fine(&printed(&request.argv[0].to_string_lossy(), request.threads));
+    let mut executor = Fake { simulate: Box::new(simulate), requested: Vec::new() };
+    let (stop, forms) = (Stop::new(), common());
+    let sweep = SweepRuns {
+        plan: &plan,
+        more: &[],
+        forms: &forms,
+        stop: &stop,
+        show_output: false,
+        repeats: 1,
+        processors: 2,
+        counted: Counted::Threads,
+        first_answer: None,
+    };
+    let cases = templates.iter().zip(&mut writers).zip(&mut metas);
+    let cases =
+        cases.map(|((template, writer), meta)| Case { template, writer, meta, output: parent.path().to_owned() });
+    let mut shown = Vec::new();
+    let mut progress =
+        Progress::new(&mut shown, ProgressMode::Quiet, vec!["before".into(), "after".into()], Counted::Threads);
+    sweep.run(cases.collect(), &mut executor, &mut progress).unwrap();
+    folders.each_ref().map(|folder| {
+        let runs = recording::Recording::open(folder).unwrap().tables().unwrap().runs;
+        runs.iter().map(|run| run.throughput).collect()
+    })
+}
+
+/// Near the limit, one of two cases could be judged by its time and the other by its runs.
+#[test]
+fn cases_are_compared_by_printed_times_only_if_all_print_one() {
+    let time = |threads: u32| format!("time={:.3} s", 0.8 / f64::from(threads));
+    let both = throughputs(|_, threads| time(threads));
+    assert!(both.iter().flatten().all(Option::is_some), "{both:?}");
+    let whole = |threads: u32| format!("time={:.3} s", 1.0 - 0.01 * f64::from(threads));
+    let one = throughputs(|name, threads| if name == "before" { time(threads) } else { whole(threads) });
+    assert!(one.iter().flatten().all(Option::is_none), "{one:?}");
+}
+
 #[test]
 fn only_undecided_cases_get_more_runs() {
     let parent = tempfile::tempdir().unwrap();

@@ -2,24 +2,54 @@
 
 use super::forms::Forms;
 use super::scan::Found;
+use super::times;
 use recording::meta::Throughput;
+
+/// Where the numbers of a sweep come from.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Source {
+    /// The report of a known load.
+    Load,
+    /// The rate in this form.
+    Rate(usize),
+    /// The time in this form.
+    Time(usize),
+}
 
 /// The form that the sweep uses.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Chosen {
-    /// The index of the form; none if the report of a known load is used.
-    form: Option<usize>,
+    source: Source,
     /// For `meta.json`.
     pub(crate) throughput: Throughput,
 }
 
 impl Chosen {
-    /// The value that a run printed, if it printed it as expected. The user's pattern may match several times; then the
-    /// last match counts, because programs print their result at the end.
-    pub(crate) fn value(&self, found: &Found) -> Option<f64> {
-        let Some(form) = self.form else { return found.load.as_ref().map(|report| report.rate) };
+    /// The throughput that a run printed, if it printed it as expected; `wall`: its seconds. The user's pattern may match
+    /// several times; then the last match counts, because programs print their result at the end.
+    pub(crate) fn value(&self, found: &Found, wall: f64) -> Option<f64> {
+        let form = match self.source {
+            Source::Load => return found.load.as_ref().map(|report| report.rate),
+            Source::Time(form) => return times::printed(found, form, wall).map(|seconds| 1.0 / seconds),
+            Source::Rate(form) => form,
+        };
         let found = found.forms.get(form)?;
         if found.count == 1 || (self.throughput.given && found.count > 0) { found.value } else { None }
+    }
+}
+
+/// Chooses a form for a batch program: a rate, or else the time of its measured part. `runs`: what each run printed, its
+/// count, and its seconds.
+pub(crate) fn choose_for_runs(forms: &Forms, runs: &[(Found, u32, f64)]) -> (Option<Chosen>, Option<String>) {
+    let outputs: Vec<Found> = runs.iter().map(|(found, _, _)| found.clone()).collect();
+    let (chosen, note) = choose(forms, &outputs);
+    if chosen.is_some() || outputs.iter().any(|found| found.load.is_some()) {
+        return (chosen, note);
+    }
+    let runs: Vec<(&Found, u32, f64)> = runs.iter().map(|(found, count, wall)| (found, *count, *wall)).collect();
+    match times::choose(&forms.times, &runs) {
+        Some((form, throughput)) => (Some(Chosen { source: Source::Time(form), throughput }), None),
+        None => (None, note),
     }
 }
 
@@ -67,13 +97,14 @@ pub(crate) fn choose(forms: &Forms, runs: &[Found]) -> (Option<Chosen>, Option<S
 fn known_load(runs: &[Found]) -> Option<Chosen> {
     let kind = |run: &Found| run.load.as_ref().map(|report| (report.from, report.unit));
     let (from, unit) = runs.first().and_then(kind)?;
-    let throughput = Throughput { pattern: from.to_owned(), unit: unit.to_owned(), given: false };
-    runs.iter().all(|run| kind(run) == Some((from, unit))).then_some(Chosen { form: None, throughput })
+    let throughput = Throughput { pattern: from.to_owned(), unit: unit.to_owned(), given: false, times: false };
+    runs.iter().all(|run| kind(run) == Some((from, unit))).then_some(Chosen { source: Source::Load, throughput })
 }
 
 fn chosen(forms: &Forms, form: usize, unit: &str) -> Option<Chosen> {
     let pattern = forms.forms.get(form)?.regex.as_str().to_owned();
-    Some(Chosen { form: Some(form), throughput: Throughput { pattern, unit: unit.to_owned(), given: forms.given } })
+    let throughput = Throughput { pattern, unit: unit.to_owned(), given: forms.given, times: false };
+    Some(Chosen { source: Source::Rate(form), throughput })
 }
 
 #[cfg(test)]
@@ -96,7 +127,7 @@ mod tests {
         let runs: Vec<Found> = outputs.iter().map(|o| scan(&forms, o)).collect();
         let (chosen, _) = choose(&forms, &runs);
         let chosen = chosen?;
-        Some((chosen.throughput.unit.clone(), runs.iter().filter_map(|r| chosen.value(r)).collect()))
+        Some((chosen.throughput.unit.clone(), runs.iter().filter_map(|r| chosen.value(r, 1.0)).collect()))
     }
 
     #[test]
@@ -234,7 +265,7 @@ mod tests {
         let runs = [scan(&forms, "rate=1\nrate=2\n"), scan(&forms, "rate=3\n"), scan(&forms, "nothing\n")];
         let (chosen, note) = choose(&forms, &runs);
         let chosen = chosen.unwrap();
-        assert_eq!(runs.each_ref().map(|r| chosen.value(r)), [Some(2.0), Some(3.0), None]);
+        assert_eq!(runs.each_ref().map(|r| chosen.value(r, 1.0)), [Some(2.0), Some(3.0), None]);
         assert!(note.unwrap().contains("matched 2 times"));
         assert!(chosen.throughput.given);
     }
@@ -251,6 +282,7 @@ mod tests {
     fn long_lines_and_carriage_returns_are_read() {
         let forms = Forms::common().unwrap();
         let long = format!("{} 5 ops/s\n12 ops/s\r\n", "x".repeat(1 << 20));
-        assert_eq!(choose(&forms, &[scan(&forms, &long)]).0.unwrap().value(&scan(&forms, &long)), Some(12.0));
+        let found = scan(&forms, &long);
+        assert_eq!(choose(&forms, std::slice::from_ref(&found)).0.unwrap().value(&found, 1.0), Some(12.0));
     }
 }

@@ -1,5 +1,6 @@
 //! The forms in which programs print a throughput.
 
+use super::times::{self, TimeForm};
 use regex::bytes::{Regex, RegexSet};
 use std::borrow::Cow;
 
@@ -54,16 +55,23 @@ pub(crate) struct Forms {
     pub(crate) forms: Vec<Form>,
     /// Finds in one pass which forms occur in a line, so that long outputs cost little while the target runs.
     pub(crate) set: RegexSet,
+    /// Forms of a time, for programs that print no rate; none where the user gave the pattern.
+    pub(super) times: Vec<TimeForm>,
+    /// Like `set`, for them.
+    pub(super) time_set: RegexSet,
     /// True when the user gave the pattern.
     pub(crate) given: bool,
 }
 
 impl Forms {
-    /// The user's pattern.
+    /// The user's pattern; `none` looks for nothing, so that whole runs are compared.
     ///
     /// # Errors
     /// When it is not a regular expression or does not have exactly one group; the text shows the place.
     pub(crate) fn given(pattern: &str) -> Result<Forms, String> {
+        if pattern == "none" {
+            return Forms::new(Vec::new(), Vec::new(), false);
+        }
         let regex = Regex::new(pattern).map_err(|error| error.to_string())?;
         match regex.captures_len() - 1 {
             1 => {}
@@ -72,7 +80,7 @@ impl Forms {
                 return Err(format!("the pattern {pattern} has {n} groups; write those without the number as (?:...)"));
             }
         }
-        Forms::new(vec![Form { regex, number: 1, unit: None, labelled: true, loose: false }], true)
+        Forms::new(vec![Form { regex, number: 1, unit: None, labelled: true, loose: false }], Vec::new(), true)
     }
 
     /// The common forms, best first.
@@ -138,12 +146,13 @@ impl Forms {
             // 1234.5/s
             loose(format!(r"(?i){BEFORE}{NUMBER}{second}(?:[^a-z0-9]|$)"), 1, None)?,
         ];
-        Forms::new(forms, false)
+        Forms::new(forms, times::forms()?, false)
     }
 
-    fn new(forms: Vec<Form>, given: bool) -> Result<Forms, String> {
+    fn new(forms: Vec<Form>, times: Vec<TimeForm>, given: bool) -> Result<Forms, String> {
         let set = RegexSet::new(forms.iter().map(|f| f.regex.as_str())).map_err(|error| error.to_string())?;
-        Ok(Forms { forms, set, given })
+        let time_set = RegexSet::new(times.iter().map(|f| f.regex.as_str())).map_err(|error| error.to_string())?;
+        Ok(Forms { forms, set, times, time_set, given })
     }
 }
 
@@ -152,8 +161,7 @@ impl Form {
     ///
     /// A line that says that its rate is that of one thread has no matches.
     pub(crate) fn matches(&self, line: &[u8]) -> Vec<(Option<f64>, String)> {
-        let lower = String::from_utf8_lossy(line).to_ascii_lowercase();
-        if !(self.labelled && self.unit.is_none()) && OF_ONE.iter().any(|words| lower.contains(words)) {
+        if !(self.labelled && self.unit.is_none()) && of_one(line) {
             return Vec::new();
         }
         let found = self.regex.captures_iter(line).map(|captures| {
@@ -165,6 +173,12 @@ impl Form {
         let work = |unit: &str| !NO_WORK.contains(&unit.trim_end_matches("/s").rsplit(' ').next().unwrap_or_default());
         found.filter(|(_, unit)| !self.loose || work(&unit.to_ascii_lowercase())).collect()
     }
+}
+
+/// True where a line says that its numbers are those of one thread or core.
+pub(super) fn of_one(line: &[u8]) -> bool {
+    let lower = String::from_utf8_lossy(line).to_ascii_lowercase();
+    OF_ONE.iter().any(|words| lower.contains(words))
 }
 
 /// The unit in its usual form: `Mops` and `Mops per sec` become `Mops/s`.

@@ -1,6 +1,7 @@
 //! Scans one run's output line by line while it is printed, in bounded memory.
 
 use super::forms::Forms;
+use super::times::TimeMatch;
 use super::tools::LoadReport;
 
 /// Longer lines are cut to this: results are printed in short lines.
@@ -22,6 +23,8 @@ pub(crate) struct Match {
 pub(crate) struct Found {
     /// What every form found, in the order of the forms.
     pub(crate) forms: Vec<Match>,
+    /// What every form of a time found.
+    pub(crate) times: Vec<TimeMatch>,
     /// The report of a known load.
     pub(crate) load: Option<LoadReport>,
 }
@@ -46,7 +49,11 @@ impl<'f> Scanner<'f> {
         Scanner {
             forms,
             lines: [Vec::new(), Vec::new()],
-            found: Found { forms: vec![Match::default(); forms.forms.len()], load: None },
+            found: Found {
+                forms: vec![Match::default(); forms.forms.len()],
+                times: vec![TimeMatch::default(); forms.times.len()],
+                load: None,
+            },
         }
     }
 
@@ -85,6 +92,13 @@ impl<'f> Scanner<'f> {
                 found.count += 1;
                 found.value = value;
                 found.unit = unit;
+            }
+        }
+        for index in self.forms.time_set.matches(&line) {
+            let found = &mut self.found.times[index];
+            for time in self.forms.times[index].matches(&line) {
+                found.count += 1;
+                found.last = Some(time);
             }
         }
         // Reuse the buffer: chatty programs print millions of lines.

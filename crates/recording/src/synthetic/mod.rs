@@ -139,13 +139,27 @@ impl Sketch {
 
     /// The throughput that each run so far at this thread count printed.
     pub fn throughput(mut self, threads: u32, units_per_second: &[f64]) -> Sketch {
-        self.tables.meta.throughput =
-            Some(Throughput { pattern: "tput=([0-9.]+)".to_owned(), unit: "ops/s".to_owned(), given: true });
+        self.tables.meta.throughput = Some(Throughput {
+            pattern: "tput=([0-9.]+)".to_owned(),
+            unit: "ops/s".to_owned(),
+            given: true,
+            times: false,
+        });
         let runs = self.tables.runs.iter_mut().filter(|r| r.threads == threads);
         for (run, units) in runs.zip(units_per_second.iter().cycle()) {
             run.throughput = Some(*units);
         }
         self
+    }
+
+    /// The seconds that each run so far at this thread count printed for its measured part.
+    pub fn printed_times(self, threads: u32, seconds: &[f64]) -> Sketch {
+        let rates: Vec<f64> = seconds.iter().map(|seconds| 1.0 / seconds).collect();
+        let mut sketch = self.throughput(threads, &rates);
+        let unit = "runs/s".to_owned();
+        sketch.tables.meta.throughput =
+            Some(Throughput { pattern: "time=([0-9.]+)".to_owned(), unit, given: false, times: true });
+        sketch
     }
 
     /// A traced run at a thread count, sketched by the closure.

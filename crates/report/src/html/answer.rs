@@ -74,7 +74,7 @@ fn beyond(beyond: &Beyond, answer: &Answer, sources: &Context<'_, '_>, m: &mut M
         if let Some(culprit) = &cause.culprit {
             blame(culprit, cause.threads, sources, m);
         }
-        details(cause, answer.throughput.is_some(), m);
+        details(cause, counts_work(answer), m);
     }
     m.raw("</article>\n");
 }
@@ -161,7 +161,7 @@ fn cause(index: usize, cause: &Cause, answer: &Answer, sources: &Context<'_, '_>
     if let Some(told) = experiment::told(answer, cause) {
         m.p("gain", &sentence(&told));
     }
-    details(cause, answer.throughput.is_some(), m);
+    details(cause, counts_work(answer), m);
 }
 
 fn blame(culprit: &Culprit, threads: u32, shown: &Context<'_, '_>, m: &mut Markup) {
@@ -326,6 +326,11 @@ fn warnings(warnings: &[String], m: &mut Markup) {
     }
 }
 
+/// True where the program counts its work itself.
+fn counts_work(answer: &Answer) -> bool {
+    answer.throughput.as_ref().is_some_and(|throughput| !throughput.times)
+}
+
 /// What times of processors are divided by.
 pub(super) fn per_work(answer: &Answer) -> String {
     format!("per {}", work(answer))
@@ -333,7 +338,7 @@ pub(super) fn per_work(answer: &Answer) -> String {
 
 /// `unit of work` where the program counts one, which is said elsewhere; else `request` or `run`.
 pub(super) fn work(answer: &Answer) -> String {
-    if answer.throughput.is_some() { "unit of work".to_owned() } else { words::unit_of_work(answer) }
+    if counts_work(answer) { "unit of work".to_owned() } else { words::unit_of_work(answer) }
 }
 
 /// As a title.

@@ -25,13 +25,16 @@ pub(super) fn render(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
     if let Some(throughput) = &answer.throughput {
         let from = match (answer.load.is_some(), throughput.given) {
             (false, true) => "read from the program's output by --throughput",
+            (false, false) if throughput.times => {
+                "read from the output; speed-ups are of it. --throughput none compares whole runs"
+            }
             (false, false) => "read from the output; --throughput REGEX reads another number",
             (true, true) => "read from the load's output by --throughput",
             (true, false) => {
                 "read from the load's output, without what failed; --throughput REGEX reads another number"
             }
         };
-        page.paragraph("", Tone::Faint, &format!("{}: {from}", throughput.unit))?;
+        page.paragraph("", Tone::Faint, &format!("{}: {from}", words::printed(throughput)))?;
     }
     if answer.curve.iter().any(|point| point.load.is_some()) {
         let latency = answer.curve.iter().any(|point| point.load.is_some_and(|load| load.latency_99.is_some()));
@@ -51,9 +54,10 @@ pub(super) fn render(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
 fn table(answer: &Answer) -> Table {
     let mut table = Table::default();
     table.column(format!("{}s", answer.counted.word()), Lean::Right, 0);
-    let unit = answer.throughput.as_ref().map_or("units/s", |t| t.unit.as_str());
-    table.column(unit, Lean::Left, 0);
-    table.column("time", Lean::Left, 3);
+    let printed = answer.throughput.as_ref();
+    let times_only = printed.is_some_and(|throughput| throughput.times);
+    table.column(printed.map_or("units/s", words::printed), Lean::Left, 0);
+    table.column(if times_only { "whole run" } else { "time" }, Lean::Left, 3);
     table.column("speed-up", Lean::Left, 0);
     table.column("efficiency", Lean::Right, 2);
     table.column("CPUs", Lean::Right, 1);
@@ -77,7 +81,9 @@ fn table(answer: &Answer) -> Table {
         answer.curve.iter().filter_map(of).filter(|value| value.is_finite()).fold(0.0, f64::max)
     };
     let times = Scale::time(largest(&|p| Some(p.seconds.median)));
-    let rates = Scale::count(largest(&|p| p.throughput.map(|t| t.median)));
+    let of_output = |point: &Point| Some(words::printed_spread(printed?, point.throughput?));
+    let scale = |throughput| words::printed_scale(throughput, largest(&|p| of_output(p).map(|t| t.median)));
+    let rates = printed.map_or(Scale::count(0.0), scale);
     for point in &answer.curve {
         let is_knee = answer.knee_at == Some(point.threads);
         let threads = if is_knee { format!("knee {:>2}", point.threads) } else { point.threads.to_string() };
@@ -88,7 +94,7 @@ fn table(answer: &Answer) -> Table {
             if is_knee { Tone::Strong } else { Tone::Plain },
             [
                 threads,
-                point.throughput.map_or(String::new(), |t| measured(point, t, rates)),
+                of_output(point).map_or(String::new(), |t| measured(point, t, rates)),
                 measured(point, point.seconds, times),
                 words::times(point.speedup, known(point, (interval.low, interval.high))),
                 words::percent(point.efficiency),

@@ -251,8 +251,12 @@ pub(crate) fn none() -> Answer {
         ..Verdict::default()
     };
     let mut answer = answer(curve, verdict);
-    answer.throughput =
-        Some(Throughput { pattern: "([0-9.]+) ops/s".to_owned(), unit: "ops/s".to_owned(), given: false });
+    answer.throughput = Some(Throughput {
+        pattern: "([0-9.]+) ops/s".to_owned(),
+        unit: "ops/s".to_owned(),
+        given: false,
+        times: false,
+    });
     answer.account = vec![
         account(1, 1.0e-7, 1.0e-7, vec![]),
         account(2, 1.02e-7, 1.0e-7, vec![line(CauseId::EXTRA_WORK, "same code, more time", 0.015e-7, 0.004e-7)]),

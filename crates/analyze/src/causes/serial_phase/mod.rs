@@ -59,7 +59,7 @@ const OUTSIDE: &str = "whether the printed rate counts what is outside of the wo
 
 /// What is missing where the measured part is known by its length: it is taken as short as the runs allow, so that what one
 /// thread does alone where it begins may be cut off.
-const EDGE: &str = "of the part that the printed rate counts only the length is known, within limits: what one thread does \
+const EDGE: &str = "of the part that the printed rate or time counts only the length is known, within limits: what one thread does \
                     alone where it begins or ends may be outside, and marks would tell";
 
 fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {

@@ -4,11 +4,12 @@
 //! imports, loading. Two readings of a rate are checked against the runs: it covers the whole run, or the stretch in
 //! which the worker threads live. Rate × length is the work done. Under the right reading it is the same in every run,
 //! however noisy; under the wrong one it changes with the rest of the run. Where neither fits, the lengths of the timed
-//! runs may tell ([`same_work`]).
+//! runs may tell ([`same_work`]). A printed time says how long the part is ([`timed`]).
 //!
 //! May import: `run`, `statistics`, `recording`.
 
 mod same_work;
+mod timed;
 
 use super::run::Traced;
 use crate::statistics::{MIN_SHARE, median, quantile};
@@ -149,6 +150,9 @@ pub(crate) fn infer(tables: &Tables, traced: &[Traced<'_>]) -> (Part, Vec<Stretc
     let Some(runs) = traced.iter().map(seen).collect::<Option<Vec<TracedRate>>>().filter(|r| r.len() > 1) else {
         return nothing();
     };
+    if tables.meta.throughput.as_ref().is_some_and(|throughput| throughput.times) {
+        return timed::infer(&runs, traced).unwrap_or_else(nothing);
+    }
     let mut fitting: Vec<(f64, Vec<Stretch>)> = Vec::new();
     let mut outside = false;
     for kind in KINDS {

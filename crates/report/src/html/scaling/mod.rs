@@ -1,6 +1,6 @@
 //! The scaling curve: two drawings and the table. Rooms: `what_if` the curves that are predicted without a cause.
 //!
-//! May import: `chart`, `markup`, `words`, `analyze`.
+//! May import: `chart`, `markup`, `words`, `analyze`, `recording`.
 
 mod what_if;
 
@@ -8,6 +8,7 @@ use super::chart::{Axis, below, short, ticks};
 use super::markup::Markup;
 use crate::words;
 use analyze::answer::{Answer, CounterId, Interval, Point, Spread};
+use recording::meta::Throughput;
 
 const WIDTH: f64 = 480.0;
 const HEIGHT: f64 = 280.0;
@@ -39,6 +40,12 @@ pub(super) fn section(answer: &Answer) -> Option<String> {
         let speedup = Shown { title: "Speed-up", ideal: true, tick: &ratio, value: &|v| words::times(v, None) };
         drawing(&mut m, answer, &speedup, &ratios.collect());
         match &answer.throughput {
+            Some(throughput) if throughput.times => {
+                let printed = |p: &Point| Some(words::printed_spread(throughput, p.throughput?));
+                let times = answer.curve.iter().filter_map(|p| Some((f64::from(p.threads), printed(p)?)));
+                let time = Shown { title: "Printed time", ideal: false, tick: &time, value: &words::about };
+                drawing(&mut m, answer, &time, &series(times));
+            }
             Some(throughput) => {
                 let rates = answer.curve.iter().filter_map(|p| Some((f64::from(p.threads), p.throughput?)));
                 let rate = Shown { title: &throughput.unit, ideal: false, tick: &|v, _, _| short(v), value: &short };
@@ -179,9 +186,10 @@ fn table(answer: &Answer, m: &mut Markup) {
     let counts = if answer.counted.is_threads() { "threads" } else { "processors" };
     let mut titles: Vec<&str> =
         vec![counts, "runs", "time", "speed-up", "efficiency", "processors used", "context switches"];
-    let unit = answer.throughput.as_ref().map(|t| t.unit.as_str());
-    if let Some(unit) = unit {
-        titles.insert(2, unit);
+    let printed = answer.throughput.as_ref();
+    if let Some(throughput) = printed {
+        titles[2] = if throughput.times { "whole run" } else { "time" };
+        titles.insert(2, words::printed(throughput));
     }
     for title in &titles {
         let minor = if MINOR.contains(title) { " minor" } else { "" };
@@ -191,7 +199,7 @@ fn table(answer: &Answer, m: &mut Markup) {
     for point in &answer.curve {
         let knee = answer.knee_at == Some(point.threads);
         m.raw(if knee { "<tr class=\"knee-row\">" } else { "<tr>" });
-        for (i, (title, cell)) in titles.iter().zip(cells(point, unit.is_some())).enumerate() {
+        for (i, (title, cell)) in titles.iter().zip(cells(point, printed)).enumerate() {
             let minor = if MINOR.contains(title) { " minor" } else { "" };
             m.raw(&format!("<td class=\"n{minor}\" data-l=\"")).text(title).raw("\">");
             m.raw(if knee && i == 0 { "<span class=\"badge\">knee</span> " } else { "" });
@@ -213,7 +221,7 @@ fn table(answer: &Answer, m: &mut Markup) {
     if let Some(throughput) = &answer.throughput {
         // Folded: to somebody who did not write the pattern it means little at first sight.
         m.raw("<details><summary>")
-            .text(&throughput.unit)
+            .text(words::printed(throughput))
             .raw(" is what the program printed</summary><p class=\"note\">");
         m.raw("The last match of <code>")
             .text(&throughput.pattern)
@@ -221,7 +229,7 @@ fn table(answer: &Answer, m: &mut Markup) {
     }
 }
 
-fn cells(point: &Point, rate: bool) -> Vec<String> {
+fn cells(point: &Point, printed: Option<&Throughput>) -> Vec<String> {
     let measured =
         |s: Spread, scale: words::Scale| scale.between(s.median, (point.runs > 1).then_some((s.low, s.high)));
     let interval = (point.runs > 1).then_some((point.speedup_interval.low, point.speedup_interval.high));
@@ -230,8 +238,9 @@ fn cells(point: &Point, rate: bool) -> Vec<String> {
         Some(words::count(of(CounterId::VoluntarySwitches)? + of(CounterId::InvoluntarySwitches)?))
     };
     let mut cells = vec![point.threads.to_string(), point.runs.to_string()];
-    if rate {
-        cells.push(point.throughput.map_or(String::new(), |t| measured(t, words::Scale::count(t.median))));
+    if let Some(throughput) = printed {
+        let spread = point.throughput.map(|rates| words::printed_spread(throughput, rates));
+        cells.push(spread.map_or(String::new(), |t| measured(t, words::printed_scale(throughput, t.median))));
     }
     cells.extend([
         measured(point.seconds, words::Scale::time(point.seconds.median)),
