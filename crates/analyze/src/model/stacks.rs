@@ -65,7 +65,8 @@ impl<'t> Stacks<'t> {
         }
         let stacks: QuickMap<StackId, &Stack> = tables.stacks.iter().map(|s| (s.stack, s)).collect();
         let takes_lock = |codes: &[Code]| codes.iter().any(|c| runtimes::takes_lock(called(c)));
-        let taking: HashSet<FrameId> = frames.iter().filter(|(_, codes)| takes_lock(codes)).map(|(at, _)| *at).collect();
+        let taking: HashSet<FrameId> =
+            frames.iter().filter(|(_, codes)| takes_lock(codes)).map(|(at, _)| *at).collect();
         let locks = tables.stacks.iter().filter(|row| taking.contains(&row.frame));
         let lock_calls = locks.filter_map(|row| stacks.get(&row.parent?)).map(|caller| caller.frame).collect();
         let methods = frames.values().flatten().filter(|c| is_method(c)).filter_map(Code::name);

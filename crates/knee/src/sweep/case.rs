@@ -182,7 +182,8 @@ impl<'c> OpenCase<'c> {
             return None;
         }
         let good = self.pending.iter().filter(|(run, _)| run.exit_status == Some(0));
-        let runs: Vec<(Found, u32, f64)> = good.map(|(run, found)| (found.clone(), run.threads, seconds(run))).collect();
+        let runs: Vec<(Found, u32, f64)> =
+            good.map(|(run, found)| (found.clone(), run.threads, seconds(run))).collect();
         let (chosen, note) = choose_for_runs(forms, &runs);
         Some(Choice { chosen, note, of_nothing: runs.is_empty() })
     }
