@@ -50,7 +50,8 @@ tables! {
         instructions: Option<u64>,
         /// Last-level cache misses.
         cache_misses: Option<u64>,
-        /// Units of work per second, as the program printed them; the unit is in `meta.json`.
+        /// Units of work per second, as the program printed them; the unit is in `meta.json`. Where the program printed a
+        /// time (`times` there), one run in so many seconds.
         throughput: Option<f64>,
         /// Processor time that other programs took during the run, all processors; without that of a load.
         foreign_ns: Option<u64>,

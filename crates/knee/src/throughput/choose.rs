@@ -7,7 +7,7 @@ use recording::meta::Throughput;
 
 /// Where the numbers of a sweep come from.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Source {
+enum NumberFrom {
     /// The report of a known load.
     Load,
     /// The rate in this form.
@@ -19,7 +19,7 @@ enum Source {
 /// The form that the sweep uses.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Chosen {
-    source: Source,
+    source: NumberFrom,
     /// For `meta.json`.
     pub(crate) throughput: Throughput,
 }
@@ -29,9 +29,9 @@ impl Chosen {
     /// several times; then the last match counts, because programs print their result at the end.
     pub(crate) fn value(&self, found: &Found, wall: f64) -> Option<f64> {
         let form = match self.source {
-            Source::Load => return found.load.as_ref().map(|report| report.rate),
-            Source::Time(form) => return times::printed(found, form, wall).map(|seconds| 1.0 / seconds),
-            Source::Rate(form) => form,
+            NumberFrom::Load => return found.load.as_ref().map(|report| report.rate),
+            NumberFrom::Time(form) => return times::printed(found, form, wall).map(|seconds| 1.0 / seconds),
+            NumberFrom::Rate(form) => form,
         };
         let found = found.forms.get(form)?;
         if found.count == 1 || (self.throughput.given && found.count > 0) { found.value } else { None }
@@ -48,7 +48,7 @@ pub(crate) fn choose_for_runs(forms: &Forms, runs: &[(Found, u32, f64)]) -> (Opt
     }
     let runs: Vec<(&Found, u32, f64)> = runs.iter().map(|(found, count, wall)| (found, *count, *wall)).collect();
     match times::choose(&forms.times, &runs) {
-        Some((form, throughput)) => (Some(Chosen { source: Source::Time(form), throughput }), None),
+        Some((form, throughput)) => (Some(Chosen { source: NumberFrom::Time(form), throughput }), None),
         None => (None, note),
     }
 }
@@ -98,13 +98,13 @@ fn known_load(runs: &[Found]) -> Option<Chosen> {
     let kind = |run: &Found| run.load.as_ref().map(|report| (report.from, report.unit));
     let (from, unit) = runs.first().and_then(kind)?;
     let throughput = Throughput { pattern: from.to_owned(), unit: unit.to_owned(), given: false, times: false };
-    runs.iter().all(|run| kind(run) == Some((from, unit))).then_some(Chosen { source: Source::Load, throughput })
+    runs.iter().all(|run| kind(run) == Some((from, unit))).then_some(Chosen { source: NumberFrom::Load, throughput })
 }
 
 fn chosen(forms: &Forms, form: usize, unit: &str) -> Option<Chosen> {
     let pattern = forms.forms.get(form)?.regex.as_str().to_owned();
     let throughput = Throughput { pattern, unit: unit.to_owned(), given: forms.given, times: false };
-    Some(Chosen { source: Source::Rate(form), throughput })
+    Some(Chosen { source: NumberFrom::Rate(form), throughput })
 }
 
 #[cfg(test)]
