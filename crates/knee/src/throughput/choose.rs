@@ -2,7 +2,7 @@
 
 use super::forms::Forms;
 use super::scan::Found;
-use super::times;
+use super::times::{self, TimeMatch};
 use recording::meta::Throughput;
 
 /// Where the numbers of a sweep come from.
@@ -30,7 +30,7 @@ impl Chosen {
     pub(crate) fn value(&self, found: &Found, wall: f64) -> Option<f64> {
         let form = match self.source {
             NumberFrom::Load => return found.load.as_ref().map(|report| report.rate),
-            NumberFrom::Time(form) => return times::printed(found, form, wall).map(|seconds| 1.0 / seconds),
+            NumberFrom::Time(form) => return times::printed(&found.times, form, wall).map(|seconds| 1.0 / seconds),
             NumberFrom::Rate(form) => form,
         };
         let found = found.forms.get(form)?;
@@ -46,7 +46,8 @@ pub(crate) fn choose_for_runs(forms: &Forms, runs: &[(Found, u32, f64)]) -> (Opt
     if chosen.is_some() || outputs.iter().any(|found| found.load.is_some()) {
         return (chosen, note);
     }
-    let runs: Vec<(&Found, u32, f64)> = runs.iter().map(|(found, count, wall)| (found, *count, *wall)).collect();
+    let runs: Vec<(&[TimeMatch], u32, f64)> =
+        runs.iter().map(|(found, count, wall)| (found.times.as_slice(), *count, *wall)).collect();
     match times::choose(&forms.times, &runs) {
         Some((form, throughput)) => (Some(Chosen { source: NumberFrom::Time(form), throughput }), None),
         None => (None, note),

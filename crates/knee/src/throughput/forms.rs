@@ -21,20 +21,6 @@ const NO_WORK: [&str; 14] = [
     "meter", "meters", "metre", "metres", "mile", "miles", "feet", "rad", "radian", "radians", "deg", "degree",
     "degrees", "second",
 ];
-/// Words that mark a line's rate as that of one thread or core, not of the whole program.
-const OF_ONE: [&str; 10] = [
-    "per thread",
-    "per-thread",
-    "/thread",
-    "each thread",
-    "per worker",
-    "per-worker",
-    "/worker",
-    "per core",
-    "per-core",
-    "/core",
-];
-
 /// One form.
 #[derive(Debug)]
 pub(crate) struct Form {
@@ -161,7 +147,7 @@ impl Form {
     ///
     /// A line that says that its rate is that of one thread has no matches.
     pub(crate) fn matches(&self, line: &[u8]) -> Vec<(Option<f64>, String)> {
-        if !(self.labelled && self.unit.is_none()) && of_one(line) {
+        if !(self.labelled && self.unit.is_none()) && times::of_one(line) {
             return Vec::new();
         }
         let found = self.regex.captures_iter(line).map(|captures| {
@@ -173,12 +159,6 @@ impl Form {
         let work = |unit: &str| !NO_WORK.contains(&unit.trim_end_matches("/s").rsplit(' ').next().unwrap_or_default());
         found.filter(|(_, unit)| !self.loose || work(&unit.to_ascii_lowercase())).collect()
     }
-}
-
-/// True where a line says that its numbers are those of one thread or core.
-pub(super) fn of_one(line: &[u8]) -> bool {
-    let lower = String::from_utf8_lossy(line).to_ascii_lowercase();
-    OF_ONE.iter().any(|words| lower.contains(words))
 }
 
 /// The unit in its usual form: `Mops` and `Mops per sec` become `Mops/s`.

@@ -3,8 +3,6 @@
 //! Most small programs print a time and no rate, and they leave out what comes before: a runtime's start, generated input,
 //! a warm-up. A time is used only where no rate is, if each run printed exactly one and it can be a part of the run.
 
-use super::forms::of_one;
-use super::scan::Found;
 use recording::meta::Throughput;
 use regex::bytes::Regex;
 
@@ -25,6 +23,20 @@ const OF_ELSE: [&str; 37] = [
     "warm-up", "up", "read", "reading", "build", "building", "parse", "parsing", "compile", "cpu", "user", "sys",
     "system", "mean", "avg", "average", "min", "max", "median", "idle", "wait", "waiting", "gc", "pause", "response",
     "latency",
+];
+
+/// Words that mark a line's rate as that of one thread or core, not of the whole program.
+const OF_ONE: [&str; 10] = [
+    "per thread",
+    "per-thread",
+    "/thread",
+    "each thread",
+    "per worker",
+    "per-worker",
+    "/worker",
+    "per core",
+    "per-core",
+    "/core",
 ];
 
 /// A run's time must be at least this share of the run at the smallest count.
@@ -147,6 +159,12 @@ impl TimeForm {
     }
 }
 
+/// True where a line says that its numbers are those of one thread or core.
+pub(super) fn of_one(line: &[u8]) -> bool {
+    let lower = String::from_utf8_lossy(line).to_ascii_lowercase();
+    OF_ONE.iter().any(|words| lower.contains(words))
+}
+
 /// True where a name, or the last word before it, makes a time that of something else.
 fn is_of_else(before: &[u8], name: &[u8]) -> bool {
     let before = String::from_utf8_lossy(before);
@@ -189,20 +207,20 @@ impl PrintedTime {
     }
 }
 
-/// The seconds that a run printed in this form, if it printed exactly one time.
-pub(super) fn printed(found: &Found, form: usize, wall: f64) -> Option<f64> {
-    let found = found.times.get(form).filter(|found| found.count == 1)?;
+/// The seconds that a run printed in this form, if it printed exactly one time. `found`: what every form found.
+pub(super) fn printed(found: &[TimeMatch], form: usize, wall: f64) -> Option<f64> {
+    let found = found.get(form).filter(|found| found.count == 1)?;
     found.last?.seconds(wall)
 }
 
-/// The form that all runs fit, and what is recorded about it. `runs`: what each printed, its count, and its wall time in
-/// seconds.
-pub(super) fn choose(forms: &[TimeForm], runs: &[(&Found, u32, f64)]) -> Option<(usize, Throughput)> {
+/// The form that all runs fit, and what is recorded about it. `runs`: what every form found in each, its count, and its
+/// wall time in seconds.
+pub(super) fn choose(forms: &[TimeForm], runs: &[(&[TimeMatch], u32, f64)]) -> Option<(usize, Throughput)> {
     let base = runs.iter().map(|(_, count, _)| *count).min()?;
     let of =
         |form: usize| runs.iter().map(move |(found, _, wall)| printed(found, form, *wall)).collect::<Option<Vec<_>>>();
     let can_be = |times: &[f64]| {
-        let long = |((_, count, wall), time): (&(&Found, u32, f64), &f64)| *count > base || *time >= LEAST * wall;
+        let long = |((_, count, wall), time): (&(&[TimeMatch], u32, f64), &f64)| *count > base || *time >= LEAST * wall;
         // A measured time is never exactly the same twice.
         times.windows(2).any(|pair| pair[0] != pair[1]) && runs.iter().zip(times).all(long)
     };
@@ -223,8 +241,7 @@ pub(super) fn choose(forms: &[TimeForm], runs: &[(&Found, u32, f64)]) -> Option<
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::throughput::{Forms, Scanner, choose_for_runs};
+    use crate::throughput::{Forms, Found, Scanner, choose_for_runs};
 
     fn scan(forms: &Forms, output: &str) -> Found {
         let mut scanner = Scanner::new(forms);
