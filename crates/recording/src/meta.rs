@@ -118,6 +118,13 @@ pub struct Throughput {
     pub times: bool,
 }
 
+impl Throughput {
+    /// True where the program counts its work; the time that it prints is no such count.
+    pub fn counts_work(&self) -> bool {
+        !self.times
+    }
+}
+
 /// Something that this machine may allow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Capability {

@@ -6,9 +6,10 @@ use crate::plan::template::Template;
 use crate::plan::{Amounts, more, plan};
 use collect::Stream;
 use recording::meta::Counted;
+use recording::tables::Run;
 use recording::{RunId, Tables, Writer};
 use std::cell::RefCell;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 type Simulated<'p> = dyn FnMut(&RunRequest) -> Result<(Finished, String), Error> + 'p;
 
@@ -289,147 +290,38 @@ fn runs_before_a_failure_of_knee_are_kept() {
     assert_eq!(left.tables.runs.len(), 2);
 }
 
-#[test]
-fn cases_are_interleaved_and_each_has_its_own_recording() {
-    let parent = tempfile::tempdir().unwrap();
-    let templates = ["slow", "fast"].map(|name| Template {
-        argv: vec![name.into(), "{threads}".into()],
-        env: Vec::new(),
-        folder: Some(parent.path().to_owned()),
-        load: None,
-    });
-    let mut metas = [recording::synthetic::meta(2), recording::synthetic::meta(2)];
-    let folders = ["slow", "fast"].map(|name| parent.path().join(name));
-    let mut writers: Vec<Writer> =
-        folders.iter().zip(&metas).map(|(folder, meta)| Writer::create(folder, meta).unwrap()).collect();
-    let plan = plan(2, &[1, 2], AMOUNTS, 7);
-    let order = RefCell::new(Vec::new());
-    let simulate = |request: &RunRequest| {
-        assert_eq!(request.folder.as_deref(), Some(parent.path()));
-        let fast = request.argv[0] == "fast";
-        order.borrow_mut().push((usize::from(fast), request.threads));
-        if fast && request.threads == 2 {
-            return Ok((finished(Exit::Status(1)), String::new()));
-        }
-        fine(if fast { "9 ops/s" } else { "3 ops/s" })
-    };
-    let mut executor = Fake { simulate: Box::new(simulate), requested: Vec::new() };
-    let stop = Stop::new();
-    let forms = common();
-    let sweep = SweepRuns {
-        plan: &plan,
-        more: &[],
-        forms: &forms,
-        stop: &stop,
-        show_output: false,
-        repeats: 1,
-        processors: 2,
-        counted: Counted::Threads,
-        first_answer: None,
-    };
-    let cases = templates.iter().zip(&mut writers).zip(&mut metas).zip(&folders);
-    let cases =
-        cases.map(|(((template, writer), meta), folder)| Case { template, writer, meta, output: folder.clone() });
-    let mut shown = Vec::new();
-    let mut progress =
-        Progress::new(&mut shown, ProgressMode::Quiet, vec!["slow".into(), "fast".into()], Counted::Threads);
-    let outcomes = sweep.run(cases.collect(), &mut executor, &mut progress).unwrap();
-    drop(executor);
-    // The failing count is left out for its own case only; all other runs are made in the planned order.
-    let mut planned: Vec<(usize, u32)> = plan.iter().map(|p| (p.case, p.threads)).collect();
-    let broken = planned.iter().position(|of| *of == (1, 2)).unwrap();
-    let mut kept = 0..;
-    planned.retain(|of| kept.next() == Some(broken) || *of != (1, 2));
-    assert_eq!(order.into_inner(), planned);
-    assert_eq!(outcomes.cases.iter().map(|case| case.timed).collect::<Vec<_>>(), [4, 2]);
-    assert_eq!(outcomes.cases[1].broken.len(), 1);
-    assert!(String::from_utf8(shown).unwrap().contains("fast, 2 threads, warm-up failed: exit status 1"));
-    for (folder, speed) in folders.iter().zip([3.0, 9.0]) {
-        let runs = recording::Recording::open(folder).unwrap().tables().unwrap().runs;
-        let good: Vec<_> = runs.iter().filter(|run| run.exit_status == Some(0)).collect();
-        assert!(good.iter().all(|run| run.throughput == Some(speed)));
-        assert!(runs.iter().enumerate().all(|(i, run)| run.run == RunId(i as u32)));
+/// What is left of a sweep of two cases with one thread and two.
+struct TwoCases {
+    folders: [PathBuf; 2],
+    outcomes: Outcomes,
+    shown: String,
+}
+
+impl TwoCases {
+    /// The runs of a case, read back.
+    fn runs(&self, case: usize) -> Vec<Run> {
+        recording::Recording::open(&self.folders[case]).unwrap().tables().unwrap().runs
     }
 }
 
-/// The throughputs of two cases' runs; `printed` tells what a case prints at a count. Each run takes a second.
-fn throughputs(printed: impl Fn(&str, u32) -> String) -> [Vec<Option<f64>>; 2] {
-    let parent = tempfile::tempdir().unwrap();
-    let template = |name: &str| Template {
+/// Sweeps two cases, with `parent` as the folder of their commands.
+fn two_cases(
+    parent: &Path,
+    names: [&str; 2],
+    amounts: Amounts,
+    simulate: impl FnMut(&RunRequest) -> Result<(Finished, String), Error>,
+) -> TwoCases {
+    let templates = names.map(|name| Template {
         argv: vec![name.into(), "{threads}".into()],
         env: Vec::new(),
-        folder: None,
+        folder: Some(parent.to_owned()),
         load: None,
-    };
-    let templates = ["before", "after"].map(template);
+    });
     let mut metas = [recording::synthetic::meta(2), recording::synthetic::meta(2)];
-    let folders = ["before", "after"].map(|name| parent.path().join(name));
+    let folders = names.map(|name| parent.join(name));
     let mut writers: Vec<Writer> =
         folders.iter().zip(&metas).map(|(folder, meta)| Writer::create(folder, meta).unwrap()).collect();
-    let plan = plan(2, &[1, 2], AMOUNTS, 7);
-    let simulate = |request: &RunRequest| fine(&printed(&request.argv[0].to_string_lossy(), request.threads));
-    let mut executor = Fake { simulate: Box::new(simulate), requested: Vec::new() };
-    let (stop, forms) = (Stop::new(), common());
-    let sweep = SweepRuns {
-        plan: &plan,
-        more: &[],
-        forms: &forms,
-        stop: &stop,
-        show_output: false,
-        repeats: 1,
-        processors: 2,
-        counted: Counted::Threads,
-        first_answer: None,
-    };
-    let cases = templates.iter().zip(&mut writers).zip(&mut metas);
-    let cases =
-        cases.map(|((template, writer), meta)| Case { template, writer, meta, output: parent.path().to_owned() });
-    let mut shown = Vec::new();
-    let mut progress =
-        Progress::new(&mut shown, ProgressMode::Quiet, vec!["before".into(), "after".into()], Counted::Threads);
-    sweep.run(cases.collect(), &mut executor, &mut progress).unwrap();
-    folders.each_ref().map(|folder| {
-        let runs = recording::Recording::open(folder).unwrap().tables().unwrap().runs;
-        runs.iter().map(|run| run.throughput).collect()
-    })
-}
-
-/// Near the limit, one of two cases could be judged by its time and the other by its runs.
-#[test]
-fn cases_are_compared_by_printed_times_only_if_all_print_one() {
-    let time = |threads: u32| format!("time={:.3} s", 0.8 / f64::from(threads));
-    let both = throughputs(|_, threads| time(threads));
-    assert!(both.iter().flatten().all(Option::is_some), "{both:?}");
-    let whole = |threads: u32| format!("time={:.3} s", 1.0 - 0.01 * f64::from(threads));
-    let one = throughputs(|name, threads| if name == "before" { time(threads) } else { whole(threads) });
-    assert!(one.iter().flatten().all(Option::is_none), "{one:?}");
-}
-
-#[test]
-fn only_undecided_cases_get_more_runs() {
-    let parent = tempfile::tempdir().unwrap();
-    let template = |name: &str| Template {
-        argv: vec![name.into(), "{threads}".into()],
-        env: Vec::new(),
-        folder: None,
-        load: None,
-    };
-    let templates = ["lossy", "open"].map(template);
-    let mut metas = [recording::synthetic::meta(2), recording::synthetic::meta(2)];
-    let folders = ["lossy", "open"].map(|name| parent.path().join(name));
-    let mut writers: Vec<Writer> =
-        folders.iter().zip(&metas).map(|(folder, meta)| Writer::create(folder, meta).unwrap()).collect();
-    let amounts = Amounts { timed: 5, more: 5, ..AMOUNTS };
-    let (plan, more) = (plan(2, &[1, 2], amounts, 7), more(2, &[1, 2], amounts, 7));
-    let made = RefCell::new(0);
-    let simulate = |request: &RunRequest| {
-        let mut run = finished(Exit::Status(0));
-        let gains = request.argv[0] == "open" && request.kind == RunKind::Clean && request.threads == 2;
-        if gains && made.replace_with(|made| *made + 1) == 0 {
-            run.wall_ns = 400_000_000;
-        }
-        Ok((run, String::new()))
-    };
+    let (plan, more) = (plan(2, &[1, 2], amounts, SEED), more(2, &[1, 2], amounts, SEED));
     let mut executor = Fake { simulate: Box::new(simulate), requested: Vec::new() };
     let (stop, forms) = (Stop::new(), common());
     let sweep = SweepRuns {
@@ -443,14 +335,80 @@ fn only_undecided_cases_get_more_runs() {
         counted: Counted::Threads,
         first_answer: None,
     };
-    let cases = templates.iter().zip(&mut writers).zip(&mut metas);
+    let cases = templates.iter().zip(&mut writers).zip(&mut metas).zip(&folders);
     let cases =
-        cases.map(|((template, writer), meta)| Case { template, writer, meta, output: parent.path().to_owned() });
+        cases.map(|(((template, writer), meta), folder)| Case { template, writer, meta, output: folder.clone() });
     let mut shown = Vec::new();
-    let mut progress =
-        Progress::new(&mut shown, ProgressMode::Quiet, vec!["lossy".into(), "open".into()], Counted::Threads);
+    let names = names.map(str::to_owned).to_vec();
+    let mut progress = Progress::new(&mut shown, ProgressMode::Quiet, names, Counted::Threads);
     let outcomes = sweep.run(cases.collect(), &mut executor, &mut progress).unwrap();
-    assert_eq!(outcomes.cases.iter().map(|case| case.timed).collect::<Vec<_>>(), [10, 20]);
+    TwoCases { folders, outcomes, shown: String::from_utf8(shown).unwrap() }
+}
+
+/// Of the order of their runs.
+const SEED: u64 = 7;
+
+#[test]
+fn cases_are_interleaved_and_each_has_its_own_recording() {
+    let parent = tempfile::tempdir().unwrap();
+    let order = RefCell::new(Vec::new());
+    let left = two_cases(parent.path(), ["slow", "fast"], AMOUNTS, |request| {
+        assert_eq!(request.folder.as_deref(), Some(parent.path()));
+        let fast = request.argv[0] == "fast";
+        order.borrow_mut().push((usize::from(fast), request.threads));
+        if fast && request.threads == 2 {
+            return Ok((finished(Exit::Status(1)), String::new()));
+        }
+        fine(if fast { "9 ops/s" } else { "3 ops/s" })
+    });
+    // The failing count is left out for its own case only; all other runs are made in the planned order.
+    let mut planned: Vec<(usize, u32)> = plan(2, &[1, 2], AMOUNTS, SEED).iter().map(|p| (p.case, p.threads)).collect();
+    let broken = planned.iter().position(|of| *of == (1, 2)).unwrap();
+    let mut kept = 0..;
+    planned.retain(|of| kept.next() == Some(broken) || *of != (1, 2));
+    assert_eq!(order.into_inner(), planned);
+    assert_eq!(left.outcomes.cases.iter().map(|case| case.timed).collect::<Vec<_>>(), [4, 2]);
+    assert_eq!(left.outcomes.cases[1].broken.len(), 1);
+    assert!(left.shown.contains("fast, 2 threads, warm-up failed: exit status 1"), "{}", left.shown);
+    for (case, speed) in [3.0, 9.0].into_iter().enumerate() {
+        let runs = left.runs(case);
+        let good: Vec<_> = runs.iter().filter(|run| run.exit_status == Some(0)).collect();
+        assert!(good.iter().all(|run| run.throughput == Some(speed)));
+        assert!(runs.iter().enumerate().all(|(i, run)| run.run == RunId(i as u32)));
+    }
+}
+
+/// Near the limit, one of two cases could be judged by its time and the other by its runs.
+#[test]
+fn cases_are_compared_by_printed_times_only_if_all_print_one() {
+    let throughputs = |printed: &dyn Fn(bool, u32) -> String| -> [Vec<Option<f64>>; 2] {
+        let parent = tempfile::tempdir().unwrap();
+        let simulate = |request: &RunRequest| fine(&printed(request.argv[0] == "before", request.threads));
+        let left = two_cases(parent.path(), ["before", "after"], AMOUNTS, simulate);
+        [0, 1].map(|case| left.runs(case).iter().map(|run| run.throughput).collect())
+    };
+    let time = |threads: u32| format!("time={:.3} s", 0.8 / f64::from(threads));
+    let both = throughputs(&|_, threads| time(threads));
+    assert!(both.iter().flatten().all(Option::is_some), "{both:?}");
+    let whole = |threads: u32| format!("time={:.3} s", 1.0 - 0.01 * f64::from(threads));
+    let one = throughputs(&|before, threads| if before { time(threads) } else { whole(threads) });
+    assert!(one.iter().flatten().all(Option::is_none), "{one:?}");
+}
+
+#[test]
+fn only_undecided_cases_get_more_runs() {
+    let parent = tempfile::tempdir().unwrap();
+    let amounts = Amounts { timed: 5, more: 5, ..AMOUNTS };
+    let made = RefCell::new(0);
+    let left = two_cases(parent.path(), ["lossy", "open"], amounts, |request| {
+        let mut run = finished(Exit::Status(0));
+        let gains = request.argv[0] == "open" && request.kind == RunKind::Clean && request.threads == 2;
+        if gains && made.replace_with(|made| *made + 1) == 0 {
+            run.wall_ns = 400_000_000;
+        }
+        Ok((run, String::new()))
+    });
+    assert_eq!(left.outcomes.cases.iter().map(|case| case.timed).collect::<Vec<_>>(), [10, 20]);
 }
 
 /// A run of two seconds on two processors, of which other programs took this share.

@@ -39,12 +39,11 @@ pub(crate) struct Form {
 #[derive(Debug)]
 pub(crate) struct Forms {
     pub(crate) forms: Vec<Form>,
-    /// Finds in one pass which forms occur in a line, so that long outputs cost little while the target runs.
+    /// Finds in one pass which forms occur in a line, so that long outputs cost little while the target runs: first those of
+    /// a rate, then those of a time.
     pub(crate) set: RegexSet,
     /// Forms of a time, for programs that print no rate; none where the user gave the pattern.
     pub(super) times: Vec<TimeForm>,
-    /// Like `set`, for them.
-    pub(super) time_set: RegexSet,
     /// True when the user gave the pattern.
     pub(crate) given: bool,
 }
@@ -136,9 +135,9 @@ impl Forms {
     }
 
     fn new(forms: Vec<Form>, times: Vec<TimeForm>, given: bool) -> Result<Forms, String> {
-        let set = RegexSet::new(forms.iter().map(|f| f.regex.as_str())).map_err(|error| error.to_string())?;
-        let time_set = RegexSet::new(times.iter().map(|f| f.regex.as_str())).map_err(|error| error.to_string())?;
-        Ok(Forms { forms, set, times, time_set, given })
+        let patterns = forms.iter().map(|f| &f.regex).chain(times.iter().map(|f| &f.regex)).map(Regex::as_str);
+        let set = RegexSet::new(patterns).map_err(|error| error.to_string())?;
+        Ok(Forms { forms, set, times, given })
     }
 }
 

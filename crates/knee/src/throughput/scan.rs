@@ -86,19 +86,26 @@ impl<'f> Scanner<'f> {
         if line.is_empty() {
             return;
         }
-        for index in self.forms.set.matches(&line) {
+        let Forms { forms, times, set, .. } = self.forms;
+        for index in set.matches(&line) {
+            let Some(form) = forms.get(index) else {
+                let index = index - forms.len();
+                let found = &mut self.found.times[index];
+                // Of two times none is used: a log with one in each line need not be read on.
+                if found.count > 1 {
+                    continue;
+                }
+                for time in times[index].matches(&line) {
+                    found.count += 1;
+                    found.last = Some(time);
+                }
+                continue;
+            };
             let found = &mut self.found.forms[index];
-            for (value, unit) in self.forms.forms[index].matches(&line) {
+            for (value, unit) in form.matches(&line) {
                 found.count += 1;
                 found.value = value;
                 found.unit = unit;
-            }
-        }
-        for index in self.forms.time_set.matches(&line) {
-            let found = &mut self.found.times[index];
-            for time in self.forms.times[index].matches(&line) {
-                found.count += 1;
-                found.last = Some(time);
             }
         }
         // Reuse the buffer: chatty programs print millions of lines.

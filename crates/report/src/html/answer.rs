@@ -328,7 +328,7 @@ fn warnings(warnings: &[String], m: &mut Markup) {
 
 /// True where the program counts its work itself.
 fn counts_work(answer: &Answer) -> bool {
-    answer.throughput.as_ref().is_some_and(|throughput| !throughput.times)
+    answer.throughput.as_ref().is_some_and(recording::meta::Throughput::counts_work)
 }
 
 /// What times of processors are divided by.

@@ -225,7 +225,9 @@ fn table(answer: &Answer, m: &mut Markup) {
             .raw(" is what the program printed</summary><p class=\"note\">");
         m.raw("The last match of <code>")
             .text(&throughput.pattern)
-            .raw("</code> in the program's output.</p></details>\n");
+            .raw("</code> in the program's output.")
+            .raw(if throughput.times { " Speed-ups are of this time, not of the whole run." } else { "" })
+            .raw("</p></details>\n");
     }
 }
 
