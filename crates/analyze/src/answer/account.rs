@@ -2,10 +2,10 @@
 
 use super::curve::Interval;
 use super::verdict::CauseId;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Where the processors' time went at one thread count. `useful` + all lines + `unexplained` = `capacity`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Account {
     /// The thread count.
     pub threads: u32,
@@ -27,7 +27,7 @@ pub struct Account {
 }
 
 /// One named loss.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Line {
     /// The cause that it is charged to.
     pub cause: CauseId,

@@ -1,10 +1,10 @@
 //! The timed runs in numbers.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Median and range of repeated measurements.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
     /// Median.
     pub median: f64,
@@ -19,7 +19,7 @@ pub struct Spread {
 }
 
 /// A value with its 95 % interval.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     /// Lower end.
     pub low: f64,
@@ -28,7 +28,7 @@ pub struct Interval {
 }
 
 /// One thread count of the curve.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Point {
     /// The thread count.
     pub threads: u32,
@@ -59,7 +59,7 @@ pub struct Point {
 }
 
 /// What is counted in a run. In the order of the names, which is that of the answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CounterId {
     /// Last-level cache misses.
@@ -91,7 +91,7 @@ pub enum CounterId {
 }
 
 /// The load of a server at one count: medians of the timed runs.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct LoadPoint {
     /// Processors that it ran on: its CPU time over wall time.
     pub processors_used: f64,

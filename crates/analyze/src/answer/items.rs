@@ -3,11 +3,11 @@
 use super::curve::Interval;
 use super::verdict::Site;
 use recording::WaitId;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
 /// The kind of item that is compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// A line of the account, processor-seconds.
@@ -25,7 +25,7 @@ pub enum Kind {
 }
 
 /// One item at each traced thread count.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Growth {
     /// What kind of thing.
     pub kind: Kind,
@@ -40,7 +40,7 @@ pub struct Growth {
 }
 
 /// An amount at one thread count.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct At {
     /// The thread count.
     pub threads: u32,
@@ -49,7 +49,7 @@ pub struct At {
 }
 
 /// What is waited for in a queue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum QueueKind {
     /// A lock of the program or of its libraries.
@@ -61,7 +61,7 @@ pub enum QueueKind {
 /// A lock or a pool as a queue: how busy it is, and how many would wait if more came. A thread that gets it without
 /// waiting leaves no trace. How busy it is and how many threads come are therefore worked out from how many waited and how
 /// long each held it (see `statistics::queueing`).
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Queue {
     /// The thread count of the run.
     pub threads: u32,
@@ -113,7 +113,7 @@ pub struct Queue {
 }
 
 /// A mean with its 95 % interval, which may have no upper end.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Bounded {
     /// The mean.
     pub mean: f64,

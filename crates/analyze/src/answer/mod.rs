@@ -5,7 +5,8 @@
 //! whole execution unless the program prints a throughput.
 //!
 //! Rooms: this file the answer as a whole; `curve` the timed runs; `account` where the time went; `verdict` causes, and what stays open; `what_if` what a
-//! repair would bring; `items` what grows with the count, locks and pools as queues; `comparison` two recordings.
+//! repair would bring; `items` what grows with the count, locks and pools as queues; `comparison` two recordings;
+//! `names` what is a constant in an answer that was made and text in one that was read back.
 //!
 //! May import: `recording`, serde.
 
@@ -13,6 +14,7 @@ mod account;
 mod comparison;
 mod curve;
 mod items;
+mod names;
 mod verdict;
 mod what_if;
 
@@ -20,21 +22,22 @@ pub use account::*;
 pub use comparison::*;
 pub use curve::*;
 pub use items::*;
+pub use names::Constant;
 pub use verdict::*;
 pub use what_if::*;
 
 use recording::meta::Counted;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The whole answer.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
     /// The version of knee that made the answer.
     pub knee: Knee,
     /// The command with its placeholders.
     pub command: Vec<String>,
     /// Environment variables that were set for it, with their placeholders.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub environment: Vec<(String, String)>,
     /// The load that asked it for work, if it is a server. Times and counts are then those of the time of the load.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -43,7 +46,7 @@ pub struct Answer {
     pub machine: recording::meta::Machine,
     /// What is counted: absent for threads, the usual case; `processors` where the sweep changed the processors that
     /// the program could use. All fields named `threads` then hold that count.
-    #[serde(skip_serializing_if = "Counted::is_threads")]
+    #[serde(default, skip_serializing_if = "Counted::is_threads")]
     pub counted: Counted,
     /// Where units of work came from; null when a run is the unit.
     pub throughput: Option<recording::meta::Throughput>,
@@ -73,7 +76,7 @@ pub struct Answer {
 }
 
 /// What a server answered in an observed run. A request takes from its first data until the answer begins.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Requests {
     /// The thread count of the run.
     pub threads: u32,
@@ -88,7 +91,7 @@ pub struct Requests {
 }
 
 /// Replies of a service that a server asked, such as a database.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ServiceReplies {
     /// Address and port, or the path of a socket in the file system.
     pub address: String,
@@ -103,7 +106,7 @@ pub struct ServiceReplies {
 }
 
 /// Version of the tool and of its formats.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Knee {
     /// Version of knee.
     pub version: String,
@@ -112,7 +115,7 @@ pub struct Knee {
 }
 
 /// Something that could not be seen.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Limitation {
     /// What could not be seen.
     pub what: LimitationKind,
@@ -154,6 +157,19 @@ impl LimitationKind {
 impl Serialize for LimitationKind {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.words())
+    }
+}
+
+impl<'de> Deserialize<'de> for LimitationKind {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<LimitationKind, D::Error> {
+        let words = String::deserialize(deserializer)?;
+        let plain = [
+            LimitationKind::Scaling,
+            LimitationKind::Causes,
+            LimitationKind::Waiting,
+            LimitationKind::SharedMemory,
+        ];
+        Ok(plain.into_iter().find(|kind| kind.words() == words).unwrap_or(LimitationKind::Capability(words)))
     }
 }
 

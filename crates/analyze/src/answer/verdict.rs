@@ -1,13 +1,14 @@
 //! The verdict: its causes with culprits and evidence, what was excluded, and what stays open.
 
 use super::curve::Interval;
-use serde::Serialize;
+use super::names::{Constant, kept_name};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// A cause, by the name used in answers. Each cause's folder defines its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct CauseId(&'static str);
+pub struct CauseId(#[serde(deserialize_with = "kept_name")] Constant);
 
 impl CauseId {
     /// The cause of this name: lower-case words with hyphens between them.
@@ -28,7 +29,7 @@ impl fmt::Display for CauseId {
 }
 
 /// The conclusion.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
     /// Two plain sentences at most.
     pub summary: String,
@@ -52,7 +53,7 @@ pub struct Verdict {
 }
 
 /// A thread count beyond the one that the verdict is about, at which the program is far slower.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Beyond {
     /// The thread count.
     pub threads: u32,
@@ -67,7 +68,7 @@ pub struct Beyond {
 }
 
 /// Something that the machine took from the program at one thread count.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Condition {
     /// What kind of thing took it.
     pub id: CauseId,
@@ -89,7 +90,7 @@ pub struct Condition {
 }
 
 /// How much of a cause could have been missed.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Power {
     /// The cause.
     pub id: CauseId,
@@ -109,7 +110,7 @@ pub struct Power {
 }
 
 /// A cause that was found.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Cause {
     /// Which.
     pub id: CauseId,
@@ -135,7 +136,7 @@ pub struct Cause {
 }
 
 /// The code or object that causes a loss.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Culprit {
     /// The function; for a lock inside a library, the library function that owns it.
     pub function: Option<String>,
@@ -176,7 +177,7 @@ impl Culprit {
 }
 
 /// A place in the program's code.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Site {
     /// The function; null when it has no symbol.
     pub function: Option<String>,
@@ -199,7 +200,7 @@ pub struct Site {
 }
 
 /// One number and where it comes from.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
     /// What was measured.
     pub what: String,
@@ -208,7 +209,8 @@ pub struct Evidence {
     /// The unit of the value.
     pub unit: Unit,
     /// Where it comes from: the table or kernel interface.
-    pub source: &'static str,
+    #[serde(deserialize_with = "kept_name")]
+    pub source: Constant,
 }
 
 /// The unit of an [`Evidence`].
@@ -252,8 +254,16 @@ impl Serialize for Unit {
     }
 }
 
+impl<'de> Deserialize<'de> for Unit {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Unit, D::Error> {
+        let name = kept_name(deserializer)?;
+        let plain = [Unit::Seconds, Unit::Milliseconds, Unit::Microseconds, Unit::PerSecond, Unit::Ratio, Unit::Share];
+        Ok(plain.into_iter().find(|unit| unit.name() == name).unwrap_or(Unit::Of(name)))
+    }
+}
+
 /// A cause that stays open.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Unsure {
     /// Which.
     pub id: CauseId,

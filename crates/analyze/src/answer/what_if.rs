@@ -2,10 +2,10 @@
 
 use super::curve::Interval;
 use super::verdict::{Cause, CauseId, Verdict};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What the program would do without its causes.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct WhatIf {
     /// Why nothing is predicted; null where something is, and where no cause was found.
     pub refused: Option<String>,
@@ -23,7 +23,7 @@ impl WhatIf {
 }
 
 /// What a trial showed: the program with something changed, beside the unchanged one.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TrialResult {
     /// Which of `verdict.causes` it was aimed at, counted from 0; null when the answer has that cause no longer.
     pub number: Option<usize>,
@@ -33,7 +33,7 @@ pub struct TrialResult {
 }
 
 /// What the program would do without one cause, or two.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Removed {
     /// The causes.
     pub causes: Vec<CauseId>,
@@ -50,7 +50,7 @@ pub struct Removed {
 }
 
 /// The speed that is predicted for one thread count.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Foreseen {
     /// The thread count.
     pub threads: u32,

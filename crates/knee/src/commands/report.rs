@@ -45,7 +45,7 @@ pub(crate) fn run(options: &Report) -> anyhow::Result<ui::Code> {
         answer::write_page(&options.folder, options.primitives.as_deref(), file)?;
         return Ok(ui::OK);
     }
-    let answer = analyze::answer_for(&answer::tables_with(&options.folder, options.primitives.as_deref())?);
+    let answer = answer::answer_of(&options.folder, options.primitives.as_deref())?;
     if let Some(file) = &options.card {
         let mut picture = Vec::new();
         ::report::html::card::render(&answer, &mut picture)?;

@@ -261,7 +261,7 @@ fn conclude(
         let mut answer = answer::keep(folder)?;
         if job.confirm && complete && answer.verdict.found().next().is_some() {
             confirm(folder)?;
-            answer = answer::answer_of(folder)?;
+            answer = answer::answer_of(folder, None)?;
         }
         answer::print(&answer, folder, format)?;
         return Ok(match gate {

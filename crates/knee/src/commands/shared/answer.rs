@@ -1,6 +1,6 @@
 //! From a recording on disk to the answer on the screen.
 
-use super::sources;
+use super::{kept, sources};
 use crate::cli::AnswerFormat;
 use crate::failure::{Failure, Status, of_io};
 use crate::file::functions;
@@ -69,12 +69,14 @@ pub(in crate::commands) fn tables_with(folder: &Path, primitives: Option<&Path>)
     Ok(tables)
 }
 
-/// Reads and analyses a recording.
+/// Reads and analyses a recording, or takes the answer that was kept when it was made, if nothing has changed since. Of
+/// that one, the queues do not tell which waits they are about.
 ///
 /// # Errors
-/// As [`tables`].
-pub(in crate::commands) fn answer_of(folder: &Path) -> anyhow::Result<Answer> {
-    Ok(answer_for(&tables(folder)?))
+/// As [`tables_with`].
+pub(in crate::commands) fn answer_of(folder: &Path, primitives: Option<&Path>) -> anyhow::Result<Answer> {
+    let kept = primitives.is_none().then(|| kept::read(folder)).flatten();
+    kept.map_or_else(|| Ok(answer_for(&tables_with(folder, primitives)?)), Ok)
 }
 
 /// Reads and analyses a recording, and writes its page.
@@ -96,10 +98,10 @@ fn page(analysis: &Analysis<'_, '_>, folder: &Path) -> anyhow::Result<Vec<u8>> {
     Ok(out)
 }
 
-/// As [`answer_of`], but also writes the answer for scripts and the page for people beside the recording.
+/// Reads and analyses a recording, and writes the answer for scripts and the page for people beside it.
 ///
 /// # Errors
-/// As [`answer_of`], and when the answer cannot be written.
+/// As [`tables`], and when the answer cannot be written.
 pub(in crate::commands) fn keep(folder: &Path) -> anyhow::Result<Answer> {
     let tables = tables(folder)?;
     let model = Model::new(&tables);
@@ -108,6 +110,7 @@ pub(in crate::commands) fn keep(folder: &Path) -> anyhow::Result<Answer> {
     ::report::json::render(&with_relative_paths(&analysis.answer), &mut json)?;
     write(folder, VERDICT, &json)?;
     write(folder, PAGE, &page(&analysis, folder)?)?;
+    kept::write(folder, &analysis.answer);
     Ok(analysis.answer)
 }
 

@@ -22,7 +22,7 @@ const COMPARISON: &str = "comparison.json";
 /// # Errors
 /// When the index or a recording cannot be read.
 pub(in crate::commands) fn compare_cases(folder: &Path) -> anyhow::Result<Comparison> {
-    made(folder, answer::answer_of)
+    made(folder, |folder| answer::answer_of(folder, None))
 }
 
 /// As [`compare_cases`], but also writes the comparison, its page and every answer beside the recordings.
