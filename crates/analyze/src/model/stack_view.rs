@@ -147,7 +147,10 @@ pub(super) fn summed_up<'t>(frames: &[Code<'t>], in_call: bool, lock_calls: &Has
         runtime_lock,
         lock_object: runtimes::is_lock_object(&stack),
         parked,
-        theme: before.iter().find_map(|c| c.theme),
+        theme: before.iter().find_map(|c| c.theme).or_else(|| {
+            let stopped = own.is_some() && runtimes::stopped_by_collector(&stack);
+            stopped.then_some(Theme::Collector)
+        }),
         entry: entry.copied(),
         service: frames.iter().any(|c| c.role.service_loop),
         nameless: first.and_then(|at| frames.get(at)).filter(|c| is_made_at_run_time(c)).copied(),

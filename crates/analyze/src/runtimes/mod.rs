@@ -344,6 +344,11 @@ pub fn is_lock_object(stack: &CallStack<'_>) -> bool {
     ALL.iter().any(|runtime| runtime.is_lock_object(stack))
 }
 
+/// True where the stack's thread waits until a collector lets it go on, wherever that stopped it.
+pub fn stopped_by_collector(stack: &CallStack<'_>) -> bool {
+    ALL.iter().any(|runtime| runtime.stopped_by_collector(stack))
+}
+
 /// True for a function with which a runtime takes or releases locks, and which jumps to the slow path. The slow path,
 /// which may have no name, then has the same return address, which identifies the lock.
 pub fn takes_lock(called: Called<'_>) -> bool {

@@ -82,6 +82,11 @@ pub(super) trait Runtime: Sync {
         None
     }
 
+    /// True where the stack's thread waits until the collector lets it go on, wherever that stopped it.
+    fn stopped_by_collector(&self, _stack: &CallStack<'_>) -> bool {
+        false
+    }
+
     /// True for a function with which the runtime takes or releases locks and which jumps to its slow path, so that the
     /// slow path has the same return address.
     fn takes_lock(&self, _called: Called<'_>) -> bool {

@@ -103,6 +103,21 @@ fn allocating_waits_for_the_collector_in_a_build_without_symbols() {
     }
 }
 
+/// A collection stops threads wherever they are: in calls that never wait, and in compiled code by a signal.
+#[test]
+fn a_thread_that_a_collection_stopped_waits_for_the_collector() {
+    let stopped = ["System.Buffer.__BulkMoveWithWriteBarrier@libcoreclr.so", "?@libcoreclr.so < ?@libc.so.6"];
+    for entry in stopped {
+        let answer = takes_turns(&within(&format!("?@libcoreclr.so < ?@libcoreclr.so < {entry}")));
+        assert_eq!(ids(&answer), [CauseId::ALLOCATOR], "{entry}: {:#?}", answer.verdict);
+        assert!(answer.verdict.causes[0].summary.contains("garbage collector"), "{:#?}", answer.verdict.causes);
+    }
+    // The near miss: an initializer of a class waits for the thread that runs it.
+    let entry = "System.Runtime.CompilerServices.RuntimeHelpers.RunClassConstructor@libcoreclr.so";
+    let answer = takes_turns(&within(&format!("?@libcoreclr.so < ?@libcoreclr.so < {entry}")));
+    assert!(!ids(&answer).contains(&CauseId::ALLOCATOR), "{:#?}", answer.verdict);
+}
+
 /// The class library is compiled ahead of time; its methods have the names of the assembly's own tables.
 #[test]
 fn the_outermost_method_of_the_class_library_tells_what_a_monitor_serves() {

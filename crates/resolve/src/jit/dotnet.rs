@@ -45,6 +45,10 @@ pub(super) fn of_source(class: &str, method: &str) -> Option<String> {
         (Some((None, _)), _) => push(&mut name, "lambda"),
         (Some((Some(of), rest)), _) => {
             push(&mut name, of);
+            // The statements of a file without a class are in `<Main>$`.
+            if rest == "$" {
+                return Some(name);
+            }
             // `<Main>g__Sum|0_1` is a function inside Main, `<Main>b__0_1` a lambda.
             push(&mut name, rest.strip_prefix("g__").and_then(|r| r.split('|').next()).unwrap_or("lambda"));
         }
@@ -73,7 +77,12 @@ fn push(name: &mut String, part: &str) {
 /// The method in a name that the compiler made, and the rest: `<Main>b__0` gives `Main` and `b__0`, `<>c` gives no
 /// method.
 fn made_by_compiler(part: &str) -> Option<(Option<&str>, &str)> {
-    let (of, rest) = part.strip_prefix('<')?.split_once('>')?;
+    let inside = part.strip_prefix('<')?;
+    // `<<Main>$>b__0` is of `<Main>$`.
+    let (of, rest) = match inside.strip_prefix('<') {
+        Some(inner) => inner.split_once(">$>")?,
+        None => inside.split_once('>')?,
+    };
     Some(((!of.is_empty()).then_some(of), rest))
 }
 
@@ -121,6 +130,10 @@ mod tests {
             ("instance void [App] Program+<>c__DisplayClass0_0::<Main>b__1()[QuickJitted]", "Program.Main.lambda"),
             ("instance void [App] App.Job+<RunAsync>d__5::MoveNext()[OptimizedTier1]", "App.Job.RunAsync"),
             ("int32 [App] Program::<Main>g__Sum|0_1(int32)", "Program.Main.Sum"),
+            ("void [App] Program::<Main>$(string[])[Tier0]", "Program.Main"),
+            ("void [App] Program::<<Main>$>b__0_1()[Tier0]", "Program.Main.lambda"),
+            ("int32 [App] Program::<<Main>$>g__Sum|0_1(int32)[Tier0]", "Program.Main.Sum"),
+            ("instance void [App] Program+<<Main>$>d__0::MoveNext()[Tier0]", "Program.Main"),
             ("void [App] Program::<>m__0()[Tier0]", "Program.lambda"),
             (
                 "instance bool [System.Text.RegularExpressions] dynamicClass::Go12(class Runner)[Optimized]",

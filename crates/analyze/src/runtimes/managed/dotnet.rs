@@ -37,12 +37,36 @@ impl Runtime for DotNet {
         }
     }
 
+    /// A collection stops a thread in the virtual machine on its way back to managed code: at the end of a call, or in the
+    /// handler of a signal that it sends to compiled code (threadsuspend.cpp of .NET 6 to 9). Calls that copy and compare
+    /// wait for nothing else.
+    fn stopped_by_collector(&self, stack: &CallStack<'_>) -> bool {
+        let functions = stack.in_library();
+        let Some(inside) = functions.iter().position(|c| is_core(c.module)) else { return false };
+        let waits = inside.checked_sub(1).and_then(|at| functions.get(at)).is_some_and(|c| c.name == CONDITION);
+        let mut outside = functions.iter().skip(inside).peekable();
+        let mut last = None;
+        while let Some(machine) = outside.next_if(|c| is_core(c.module)) {
+            last = Some(machine);
+        }
+        let in_handler = outside.peek().is_some_and(|c| c.module.starts_with("libc.so"));
+        let calls = || last.is_some_and(|c| NEVER_WAIT.iter().any(|class| c.name.starts_with(class)));
+        waits && (in_handler || calls())
+    }
+
     /// A monitor (`lock`), by the virtual machine's own functions.
     fn lock_entered(&self, called: Called<'_>) -> Option<&'static RuntimeLock> {
         let enters = |name: &str| MONITOR_FUNCTIONS.iter().any(|start| name.starts_with(start));
         (is_core(called.module) && enters(called.name)).then_some(&MONITOR)
     }
 }
+
+/// What the machine waits with.
+const CONDITION: &str = "pthread_cond_wait";
+
+/// Classes of whose internal methods none waits for another thread (ecalllist.h).
+const NEVER_WAIT: [&str; 5] =
+    ["System.Buffer.", "System.String.", "System.Array.", "System.Object.", "System.SpanHelpers."];
 
 /// True for the virtual machine's own library.
 fn is_core(module: &str) -> bool {
