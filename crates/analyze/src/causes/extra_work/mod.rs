@@ -144,7 +144,11 @@ fn functions<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, code: &SlowerCo
     let more = code.instructions.is_some_and(|i| i - 1.0 > EXPLAINS * (code.time - 1.0));
     // Where instructions are counted, they decide.
     let repeated = repeated(facts, ledger, code).filter(|_| more || code.instructions.is_none());
-    if code.instructions.is_none() && while_compiling(facts, ledger, code) {
+    // What each thread repeats at one count, it repeats at each.
+    let at_any = || facts.ledgers.iter().filter_map(|l| Some((l, slower_code::at(facts, l)?)));
+    let compiled = |at: (&Ledger<'_, 't>, SlowerCode<'t>)| !while_compiling(facts, at.0, &at.1);
+    let grows_without = repeated.is_some() && at_any().any(compiled);
+    if code.instructions.is_none() && !grows_without && while_compiling(facts, ledger, code) {
         return None;
     }
     // A loop that waits executes more instructions too.
@@ -201,9 +205,10 @@ fn functions<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, code: &SlowerCo
 ///
 /// Decides: whether code that takes longer while the runtime compiles may be repeated or new work; else it stays unsure.
 /// From: reasoned: until a method is compiled, each thread runs its slower form, so its time in each thread stays the same, as
-/// that of repeated work does. On all processors that is at most the compiler's time for each of them.
+/// that of repeated work does. On all processors that is at most the compiler's time for each of them. Work that is
+/// repeated at a larger count, where it takes longer than that, is repeated at this one.
 /// Shown by: `code_that_a_compiler_has_not_reached_yet_may_only_be_slower`,
-/// `repeated_work_is_told_beside_a_compiler_too`.
+/// `repeated_work_is_told_beside_a_compiler_too`, `work_that_is_repeated_at_one_count_is_repeated_at_each`.
 /// Wrong if: a short program in Java repeats work for less time than its compiler takes: more work stays unsure.
 fn while_compiling(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>, code: &SlowerCode<'_>) -> bool {
     let compiling = ledger.sum(|id| id == LineId::Compiling).0;

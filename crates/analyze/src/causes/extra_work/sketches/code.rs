@@ -160,6 +160,15 @@ mod positive {
         assert!(found(&answer, CauseId::EXTRA_WORK).is_some(), "{:#?}", answer.verdict);
     }
 
+    /// With two threads, the compiler's time on two processors would explain the growth; with four, it does not.
+    #[test]
+    fn work_that_is_repeated_at_one_count_is_repeated_at_each() {
+        let place = |i| format!("build@app app.c:{} < work@app app.c:9", 100 + i % 60);
+        let answer = answer_for(&repeats_beside_compiler(100, [150; 3], place, [900; 3], WORK));
+        let cause = found(&answer, CauseId::EXTRA_WORK).unwrap_or_else(|| panic!("{:#?}", answer.verdict));
+        assert_eq!(cause.threads, 2, "{cause:#?}");
+    }
+
     /// Nearly all work is repeated, and the run with four threads was faster than the others.
     #[test]
     fn a_faster_run_with_more_threads_than_processors_repeats_nearly_all_work_too() {
