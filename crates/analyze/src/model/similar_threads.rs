@@ -35,6 +35,11 @@ pub fn innermost_calls(stacks: &Stacks<'_>, samples: &[&Sample]) -> BTreeMap<Thr
     calls_up_to(2, stacks, by_thread(samples))
 }
 
+/// The innermost of the program's functions in each sample, whoever called it.
+pub fn innermost_functions(stacks: &Stacks<'_>, samples: &[&Sample]) -> BTreeMap<ThreadId, Calls> {
+    calls_up_to(1, stacks, by_thread(samples))
+}
+
 /// The calls between the innermost `functions` of each sample.
 fn calls_up_to<K: Copy + Ord + Hash>(
     functions: usize,

@@ -6,7 +6,7 @@
 //! of the pool is always busy, and the others are not.
 //!
 //! Rooms: [`busy`] when threads are busy, and who ends a wait; [`caller`] a caller that takes part in the pool's work;
-//! [`for_pool`] who waits for the pool; [`full`] who waits for a worker that has all of the work; [`largest_task`] a task
+//! [`for_pool`] who waits for the pool; [`joins`] who has done its part and joins the others; [`full`] who waits for a worker that has all of the work; [`largest_task`] a task
 //! that has most of it.
 //! May import: `account::lines`, `account::timeline`, `model`, `runtimes`, `statistics`, `recording`.
 
@@ -14,6 +14,7 @@ mod busy;
 mod caller;
 mod for_pool;
 mod full;
+mod joins;
 mod largest_task;
 
 use super::lines::Why;
@@ -141,9 +142,10 @@ pub(super) fn out_of_work(traced: &Traced<'_>, stacks: &Stacks<'_>, why: &QuickM
     let at = |wait: &Wait| why.get(&wait.wait).copied();
     // A wait of unknown purpose may be one too: the threads that end it, and what they do meanwhile, decide.
     let may_be = |why: Option<Why>| matches!(why, Some(Why::Condition | Why::Futex));
+    let joins = joins::after_own_share(traced, stacks, why);
     let conditions = || traced.waits.values().copied().filter(|w| may_be(at(w)) && w.blocked_ns > 0);
     if conditions().next().is_none() {
-        return Vec::new();
+        return joins;
     }
     let pools = pools(traced, stacks);
     let mut candidates: BTreeMap<&BTreeSet<ThreadId>, Vec<(&Wait, ThreadId)>> = BTreeMap::new();
@@ -162,6 +164,7 @@ pub(super) fn out_of_work(traced: &Traced<'_>, stacks: &Stacks<'_>, why: &QuickM
     let whole = |s: &Slice| s.count == 1 && s.spent_ns == s.end_ns.saturating_sub(s.start_ns);
     let long = |s: &Slice| whole(s) && s.spent_ns >= traced.trace.sample_period_ns;
     let mut found = beside_largest(traced, stacks, &pools, why);
+    found.extend(joins);
     found.extend(caller::without_share(traced, stacks, why));
     found.extend(full::for_who_has_all(traced, why));
     found.extend(largest_task::without_share(traced, stacks, why));

@@ -13,6 +13,7 @@ use crate::causes::shared::blame::{by_weight, named, running, samples_of, waits}
 use crate::causes::shared::{Meta, evidence, found};
 use crate::facts::Facts;
 use crate::model::tasks::start;
+use crate::runtimes::Primitive;
 use recording::ThreadId;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,7 +47,10 @@ pub(super) fn explain<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, lost: 
     let culprit = running(facts, &seen, |_| None).map(|r| r.culprit);
     let at = culprit.as_ref().map(|c| format!(" in {}", named(c))).unwrap_or_default();
     let (mut threads, mut count, mut blocked) = (BTreeSet::new(), 0_u64, 0.0);
+    let mut only_joins = true;
     for (wait, _) in waits(ledger, |w| w == Why::Task) {
+        let purpose = facts.model.stacks.view(wait.user_stack, wait.syscall.is_some()).primitive;
+        only_joins &= purpose == Some(Primitive::Join);
         threads.insert(wait.thread);
         count = count.saturating_add(wait.count);
         blocked += wait.blocked_ns as f64 * 1e-9;
@@ -69,7 +73,10 @@ pub(super) fn explain<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, lost: 
         return unequal(facts, &largest, ledger, rows, found(ledger, meta, lost));
     }
     Cause {
-        summary: format!("Threads of a pool have no task left while another one is still busy{at}."),
+        summary: match only_joins {
+            true => format!("Who has done its part waits for another thread, which is still busy{at}."),
+            false => format!("Threads of a pool have no task left while another one is still busy{at}."),
+        },
         culprit,
         evidence: rows,
         remedies: vec![

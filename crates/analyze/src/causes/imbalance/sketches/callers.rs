@@ -105,6 +105,32 @@ fn threads_that_somebody_else_started_are_no_helpers_of_the_caller() {
     assert!(told(true) && !told(false));
 }
 
+/// The main thread runs for `own` milliseconds of a second beside another one, and waits for its end.
+fn joins(own: u64, other: &str) -> Answer {
+    const JOIN: &str = "__pthread_clockjoin_ex@libc.so.6 < main@app app.cc:90";
+    run(1.0 + own as f64 / 1000.0, |run| {
+        run.thread("main").runs(us(own * 1000), OWN_ROWS).locks(0x200, us((1000 - own) * 1000), JOIN, "a");
+        run.thread("a").runs(us(1_000_000), other);
+    })
+}
+
+#[test]
+fn who_joins_after_its_own_share_had_a_smaller_one() {
+    let answer = joins(150, ROWS);
+    let cause = found(&answer, CauseId::IMBALANCE).unwrap_or_else(|| panic!("{:#?}", answer.verdict));
+    assert!(cause.share > 0.9, "{cause:?}");
+    assert_eq!(cause.culprit.as_ref().unwrap().function.as_deref(), Some("compare"));
+    assert!(cause.summary.starts_with("Who has done its part waits for another thread"), "{}", cause.summary);
+}
+
+/// Near misses: the thread that is joined does something else; and the one that joins it only started it.
+#[test]
+fn who_joins_others_without_a_share_has_none() {
+    for answer in [joins(400, OTHER), joins(10, ROWS)] {
+        assert!(found(&answer, CauseId::IMBALANCE).is_none(), "{:#?}", answer.verdict);
+    }
+}
+
 #[test]
 fn a_caller_with_an_equal_share_has_no_cause() {
     let answer = loops(1, 0.98, ROWS);
