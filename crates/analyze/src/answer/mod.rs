@@ -163,12 +163,8 @@ impl Serialize for LimitationKind {
 impl<'de> Deserialize<'de> for LimitationKind {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<LimitationKind, D::Error> {
         let words = String::deserialize(deserializer)?;
-        let plain = [
-            LimitationKind::Scaling,
-            LimitationKind::Causes,
-            LimitationKind::Waiting,
-            LimitationKind::SharedMemory,
-        ];
+        let plain =
+            [LimitationKind::Scaling, LimitationKind::Causes, LimitationKind::Waiting, LimitationKind::SharedMemory];
         Ok(plain.into_iter().find(|kind| kind.words() == words).unwrap_or(LimitationKind::Capability(words)))
     }
 }

@@ -89,8 +89,6 @@ fn part(file: &Path, path: String) -> io::Result<Part> {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test may fail here")]
-
     use super::*;
     use crate::commands::shared::answer;
     use recording::synthetic::{Sketch, ms};
