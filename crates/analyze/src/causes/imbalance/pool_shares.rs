@@ -74,7 +74,10 @@ pub(super) fn explain<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, lost: 
     }
     Cause {
         summary: match only_joins {
-            true => format!("Who has done its part waits for another thread, which is still busy{at}."),
+            true if threads.len() < 2 => {
+                format!("A thread that has done its part waits for another one, which is still busy{at}.")
+            }
+            true => format!("Threads that have done their part wait for another one, which is still busy{at}."),
             false => format!("Threads of a pool have no task left while another one is still busy{at}."),
         },
         culprit,

@@ -120,7 +120,7 @@ fn who_joins_after_its_own_share_had_a_smaller_one() {
     let cause = found(&answer, CauseId::IMBALANCE).unwrap_or_else(|| panic!("{:#?}", answer.verdict));
     assert!(cause.share > 0.9, "{cause:?}");
     assert_eq!(cause.culprit.as_ref().unwrap().function.as_deref(), Some("compare"));
-    assert!(cause.summary.starts_with("Who has done its part waits for another thread"), "{}", cause.summary);
+    assert!(cause.summary.starts_with("A thread that has done its part waits for another one"), "{}", cause.summary);
 }
 
 /// Near misses: the thread that is joined does something else; and the one that joins it only started it.
