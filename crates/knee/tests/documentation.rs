@@ -200,9 +200,9 @@ fn the_readme_sums_up_the_first_looks() {
     let readme = fs::read_to_string(root().join("README.md")).unwrap().replace('\n', " ");
     for part in [
         format!("[{programs} programs]"),
-        format!("{} % of cases", share(right)),
-        format!("in {} % the answer", share(open)),
-        format!("in {} % it was wrong", share(wrong)),
+        format!("rightly none, in {} %", share(right)),
+        format!("left the answer open in {} %", share(open)),
+        format!("was wrong in {} %", share(wrong)),
     ] {
         assert!(readme.contains(&part), "README.md should say: {part}");
     }
