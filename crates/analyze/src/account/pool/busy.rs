@@ -2,8 +2,8 @@
 //! Imports `model`, `recording`.
 
 use crate::model::Traced;
-use recording::ThreadId;
 use recording::tables::{Slice, State, Wait};
+use recording::{ThreadId, WaitId};
 use std::collections::BTreeSet;
 
 /// More than half: no other thread can have as much.
@@ -58,9 +58,61 @@ pub(super) fn are_short(traced: &Traced<'_>, blocked_ns: f64, count: u64) -> boo
 
 /// True when threads of the pool ended most of a wait.
 pub(super) fn is_ended_by(traced: &Traced<'_>, wait: &Wait, pool: &BTreeSet<ThreadId>) -> bool {
+    ended(traced, wait, |waker| waker.is_some_and(|waker| pool.contains(&waker)))
+}
+
+/// The same of a wait for the end of a thread: who wakes another one when it ends is known no more.
+pub(super) fn is_joined(traced: &Traced<'_>, wait: &Wait, pool: &BTreeSet<ThreadId>) -> bool {
+    ended(traced, wait, |waker| waker.is_none_or(|waker| pool.contains(&waker)))
+}
+
+fn ended(traced: &Traced<'_>, wait: &Wait, by: impl Fn(Option<ThreadId>) -> bool) -> bool {
     let wakes = traced.wakes.get(&wait.wait).into_iter().flatten();
-    let by = wakes.filter(|w| w.waker.is_some_and(|waker| pool.contains(&waker)));
-    by.map(|w| w.blocked_ns as f64).sum::<f64>() > MOST * wait.blocked_ns as f64
+    wakes.filter(|wake| by(wake.waker)).map(|wake| wake.blocked_ns as f64).sum::<f64>() > MOST * wait.blocked_ns as f64
+}
+
+/// How long waits took together, nanoseconds; `None` where there are none, or too short ones to see what runs meanwhile.
+pub(super) fn long_in_sum(traced: &Traced<'_>, waits: &[&Wait]) -> Option<f64> {
+    let blocked: f64 = waits.iter().map(|wait| wait.blocked_ns as f64).sum();
+    let count = waits.iter().fold(0, |n: u64, wait| n.saturating_add(wait.count));
+    (blocked > 0.0 && !are_short(traced, blocked, count)).then_some(blocked)
+}
+
+/// How long a thread ran beside others, nanoseconds; `None` where it ran mostly alone. Before they began, it had nobody to
+/// share with. `busy`: when any of them had work.
+pub(super) fn ran_beside(
+    traced: &Traced<'_>,
+    thread: ThreadId,
+    others: &BTreeSet<ThreadId>,
+    busy: &Busy,
+) -> Option<f64> {
+    let since = others.iter().filter_map(|t| traced.threads.get(t)).map(|t| t.start_ns).min().unwrap_or(0);
+    let runs = |s: &Slice| s.state == State::Running && s.end_ns > s.start_ns.max(since);
+    let (mut ran, mut beside) = (0.0, 0.0);
+    for slice in traced.slices.line(thread).iter().filter(runs) {
+        let from = slice.start_ns.max(since);
+        let part = (slice.end_ns - from) as f64 / (slice.end_ns - slice.start_ns) as f64;
+        ran += part * slice.spent_ns as f64;
+        beside += busy.between(from, slice.end_ns).any;
+    }
+    (beside >= MOST * ran).then_some(beside)
+}
+
+/// For how long of a thread's waits others were busy, nanoseconds.
+pub(super) fn busy_during(traced: &Traced<'_>, thread: ThreadId, waits: &BTreeSet<WaitId>, busy: &Busy) -> f64 {
+    let waiting = |slice: &Slice| slice.state == State::Blocked && slice.wait.is_some_and(|wait| waits.contains(&wait));
+    let slices = traced.slices.line(thread).iter().filter(waiting);
+    slices.map(|s| busy.between(s.start_ns, s.end_ns).any).sum()
+}
+
+/// Whether a thread in this state has work. One whose processor others have is busy, too.
+pub(super) fn has_work(state: State) -> bool {
+    matches!(state, State::Running | State::Runnable | State::Preempted)
+}
+
+/// When any of some threads has work.
+pub(super) fn at_work(traced: &Traced<'_>, threads: &BTreeSet<ThreadId>) -> Busy {
+    Busy::from_slices(traced.slices.iter().filter(|s| threads.contains(&s.thread)), has_work)
 }
 
 /// For how long at least one, and at least two, of some threads were in a state.

@@ -2,12 +2,12 @@
 //! Parallel loops of task libraries do so (oneTBB, parallel streams of Java), and hand-written ones.
 //! Imports `busy`, `account::lines`, `model`, `recording`.
 
-use super::busy::{Busy, MOST, THROUGHOUT, are_short, is_ended_by};
+use super::busy::{MOST, THROUGHOUT, at_work, busy_during, is_ended_by, long_in_sum, ran_beside};
 use crate::account::lines::Why;
 use crate::model::Traced;
 use crate::model::similar_threads::{self, Calls};
 use crate::model::stacks::Stacks;
-use recording::tables::{Slice, State, Wait};
+use recording::tables::Wait;
 use recording::{QuickMap, ThreadId, WaitId};
 use std::collections::BTreeSet;
 
@@ -41,29 +41,17 @@ pub(super) fn without_share(traced: &Traced<'_>, stacks: &Stacks<'_>, why: &Quic
     let caller = BTreeSet::from([main]);
     let for_main: Vec<&Wait> =
         waits.into_iter().filter(|w| others.contains(&w.thread) && is_ended_by(traced, w, &caller)).collect();
-    let blocked = sum(&for_others);
-    let count = for_others.iter().fold(0, |n: u64, wait| n.saturating_add(wait.count));
-    if blocked <= 0.0 || are_short(traced, blocked, count) || sum(&for_main) > BACK * blocked {
+    let Some(blocked) = long_in_sum(traced, &for_others).filter(|blocked| sum(&for_main) <= BACK * blocked) else {
         return Vec::new();
-    }
-    let running = |state: State| state == State::Running;
-    let busy = Busy::from_slices(traced.slices.iter().filter(|s| others.contains(&s.thread)), running);
-    // Before it started them, it had nobody to share with.
-    let since = others.iter().filter_map(|t| traced.threads.get(t)).map(|t| t.start_ns).min().unwrap_or(0);
-    let own: Vec<Slice> = traced.slices.line(main).iter().filter(|s| running(s.state) && s.start_ns >= since).collect();
-    let ran: f64 = own.iter().map(|s| s.spent_ns as f64).sum();
-    let beside: f64 = own.iter().map(|s| busy.between(s.start_ns, s.end_ns).any).sum();
-    if beside < MOST * ran {
+    };
+    if ran_beside(traced, main, &others, &at_work(traced, &others)).is_none() {
         return Vec::new();
     }
     let ids: BTreeSet<WaitId> = for_others.iter().map(|wait| wait.wait).collect();
     // Who ends a wait must have been at work: a thread that waited itself only passes on what it waited for.
     let wakes = ids.iter().filter_map(|wait| traced.wakes.get(wait)).flatten();
     let last: BTreeSet<ThreadId> = wakes.filter_map(|wake| wake.waker).filter(|w| others.contains(w)).collect();
-    let at_work = Busy::from_slices(traced.slices.iter().filter(|s| last.contains(&s.thread)), running);
-    let waiting = |slice: &Slice| slice.state == State::Blocked && slice.wait.is_some_and(|wait| ids.contains(&wait));
-    let slices = traced.slices.line(main).iter().filter(waiting);
-    let ran_meanwhile: f64 = slices.map(|s| at_work.between(s.start_ns, s.end_ns).any).sum();
+    let ran_meanwhile = busy_during(traced, main, &ids, &at_work(traced, &last));
     if ran_meanwhile < THROUGHOUT * blocked { Vec::new() } else { ids.into_iter().collect() }
 }
 

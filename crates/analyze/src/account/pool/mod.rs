@@ -6,8 +6,8 @@
 //! of the pool is always busy, and the others are not.
 //!
 //! Rooms: [`busy`] when threads are busy, and who ends a wait; [`caller`] a caller that takes part in the pool's work;
-//! [`for_pool`] who waits for the pool; [`joins`] who has done its part and joins the others; [`full`] who waits for a worker that has all of the work; [`largest_task`] a task
-//! that has most of it.
+//! [`for_pool`] who waits for the pool; [`full`] who waits for a worker that has all of the work; [`joins`] who has done its
+//! part and joins the others; [`largest_task`] a task that has most of the work.
 //! May import: `account::lines`, `account::timeline`, `model`, `runtimes`, `statistics`, `recording`.
 
 mod busy;
@@ -24,7 +24,7 @@ use crate::model::similar_threads::{self, Calls};
 use crate::model::stacks::Stacks;
 use crate::statistics::MIN_SHARE;
 pub use busy::are_told_by_shares;
-use busy::{Busy, MOST, THROUGHOUT, is_ended_by};
+use busy::{Busy, MOST, THROUGHOUT, at_work, has_work, is_ended_by};
 use for_pool::{WaitForPool, for_pool};
 pub use full::who_has_all;
 pub use largest_task::{LargestTask, largest_task};
@@ -75,11 +75,6 @@ pub fn largest_share(traced: &Traced<'_>, pools: &[BTreeSet<ThreadId>]) -> Optio
     // If the others have work mostly when the first has none, it is given out one piece at a time.
     let beside = all.several > MOST * others.any;
     (beside && others.any > MIN_SHARE * all.any).then(|| LargestShare { busiest, pool: pool.clone() })
-}
-
-/// Whether a thread in this state has work.
-fn has_work(state: State) -> bool {
-    matches!(state, State::Running | State::Runnable | State::Preempted)
 }
 
 /// Waits of a pool in which one thread has the largest share: those of the other threads for work from outside the pool,
@@ -169,8 +164,7 @@ pub(super) fn out_of_work(traced: &Traced<'_>, stacks: &Stacks<'_>, why: &QuickM
     found.extend(full::for_who_has_all(traced, why));
     found.extend(largest_task::without_share(traced, stacks, why));
     for (pool, waits) in candidates {
-        // One whose processor others have is busy, too: a compiler that runs beside it, say.
-        let busy = Busy::from_slices(traced.slices.iter().filter(|s| pool.contains(&s.thread)), has_work);
+        let busy = at_work(traced, pool);
         let all = busy.between(0, u64::MAX);
         if all.several < SIDE_BY_SIDE * all.any {
             continue;

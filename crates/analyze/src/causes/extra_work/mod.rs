@@ -145,10 +145,10 @@ fn functions<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, code: &SlowerCo
     // Where instructions are counted, they decide.
     let repeated = repeated(facts, ledger, code).filter(|_| more || code.instructions.is_none());
     // What each thread repeats at one count, it repeats at each.
-    let at_any = || facts.ledgers.iter().filter_map(|l| Some((l, slower_code::at(facts, l)?)));
-    let compiled = |at: (&Ledger<'_, 't>, SlowerCode<'t>)| !while_compiling(facts, at.0, &at.1);
-    let grows_without = repeated.is_some() && at_any().any(compiled);
-    if code.instructions.is_none() && !grows_without && while_compiling(facts, ledger, code) {
+    let not_compiling =
+        |at: &Ledger<'_, 't>| slower_code::at(facts, at).is_some_and(|code| !while_compiling(facts, at, &code));
+    let proven = repeated.is_some() && facts.ledgers.iter().any(not_compiling);
+    if code.instructions.is_none() && !proven && while_compiling(facts, ledger, code) {
         return None;
     }
     // A loop that waits executes more instructions too.

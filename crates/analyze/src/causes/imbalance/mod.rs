@@ -7,6 +7,7 @@
 //! May import: `account`, `answer`, `curve`, `facts`, `model`, `runtimes`, `shared`, `statistics`, `recording`.
 
 mod barrier_code;
+mod few_at_work;
 mod goroutine_shares;
 mod pool_shares;
 mod same_calls;
@@ -21,7 +22,7 @@ use crate::account::timeline::others;
 use crate::account::{Ledger, LineId};
 use crate::answer::{Cause, CauseId, Culprit, Unit};
 use crate::causes::shared::blame::{named, running};
-use crate::causes::shared::{self, Meta, by_lines, duration, evidence, found, hidden, line};
+use crate::causes::shared::{self, Meta, Outcome, by_lines, duration, evidence, found, hidden, line};
 use crate::curve::seconds;
 use crate::facts::{Facts, large, significant};
 use crate::statistics::MIN_SHARE;
@@ -72,8 +73,17 @@ pub const META: Meta = Meta {
     places: shared::NO_PLACES,
     removal: shared::Removal::AtMost,
     samples_needed: shared::UNSEEN,
-    judge: |facts, meta| by_lines(facts, meta, explain),
+    judge,
 };
+
+fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
+    match by_lines(facts, meta, explain) {
+        Outcome::Clear(why) => {
+            facts.in_order().into_iter().find_map(few_at_work::open).map_or(Outcome::Clear(why), Outcome::Unsure)
+        }
+        outcome => outcome,
+    }
+}
 
 fn explain<'t>(
     facts: &Facts<'_, 't>,

@@ -106,9 +106,9 @@ fn threads_that_somebody_else_started_are_no_helpers_of_the_caller() {
 }
 
 /// The main thread runs for `own` milliseconds of a second beside another one, and waits for its end.
-fn joins(own: u64, other: &str) -> Answer {
+fn joins(own: u64, other: &str) -> Tables {
     const JOIN: &str = "__pthread_clockjoin_ex@libc.so.6 < main@app app.cc:90";
-    run(1.0 + own as f64 / 1000.0, |run| {
+    sketched(1.0 + own as f64 / 1000.0, |run| {
         run.thread("main").runs(us(own * 1000), OWN_ROWS).locks(0x200, us((1000 - own) * 1000), JOIN, "a");
         run.thread("a").runs(us(1_000_000), other);
     })
@@ -116,17 +116,38 @@ fn joins(own: u64, other: &str) -> Answer {
 
 #[test]
 fn who_joins_after_its_own_share_had_a_smaller_one() {
-    let answer = joins(150, ROWS);
-    let cause = found(&answer, CauseId::IMBALANCE).unwrap_or_else(|| panic!("{:#?}", answer.verdict));
-    assert!(cause.share > 0.9, "{cause:?}");
-    assert_eq!(cause.culprit.as_ref().unwrap().function.as_deref(), Some("compare"));
-    assert!(cause.summary.starts_with("A thread that has done its part waits for another one"), "{}", cause.summary);
+    let mut tables = joins(150, ROWS);
+    // The main thread goes on running when it has started the other one.
+    tables.threads.iter_mut().filter(|thread| thread.name == "a").for_each(|thread| thread.start_ns += 1_000_000);
+    for tables in [joins(150, ROWS), tables] {
+        let answer = answer(&tables);
+        let cause = found(&answer, CauseId::IMBALANCE).unwrap_or_else(|| panic!("{:#?}", answer.verdict));
+        assert!(cause.share > 0.9, "{cause:?}");
+        assert_eq!(cause.culprit.as_ref().unwrap().function.as_deref(), Some("compare"));
+        assert!(
+            cause.summary.starts_with("A thread that has done its part waits for another one"),
+            "{}",
+            cause.summary
+        );
+    }
+}
+
+/// Other programs have the processor of the busy thread for a third of the time.
+#[test]
+fn who_joins_a_thread_that_is_kept_from_its_processor_had_a_smaller_share_too() {
+    const JOIN: &str = "__pthread_clockjoin_ex@libc.so.6 < main@app app.cc:90";
+    let answer = run(0.85, |run| {
+        run.thread("main").runs(us(150_000), OWN_ROWS).locks(0x200, us(850_000), JOIN, "a");
+        let a = run.thread("a").runs(us(200_000), ROWS);
+        (0..10).fold(a, |a, _| a.preempted(us(30_000)).runs(us(50_000), ROWS));
+    });
+    assert!(found(&answer, CauseId::IMBALANCE).is_some(), "{:#?}", answer.verdict);
 }
 
 /// Near misses: the thread that is joined does something else; and the one that joins it only started it.
 #[test]
 fn who_joins_others_without_a_share_has_none() {
-    for answer in [joins(400, OTHER), joins(10, ROWS)] {
+    for answer in [joins(400, OTHER), joins(10, ROWS)].iter().map(answer) {
         assert!(found(&answer, CauseId::IMBALANCE).is_none(), "{:#?}", answer.verdict);
     }
 }
@@ -135,4 +156,29 @@ fn who_joins_others_without_a_share_has_none() {
 fn a_caller_with_an_equal_share_has_no_cause() {
     let answer = loops(1, 0.98, ROWS);
     assert!(found(&answer, CauseId::IMBALANCE).is_none(), "{:#?}", answer.verdict);
+}
+
+/// The main thread and another one run `rows` side by side, each with functions of its own; then the main thread joins the
+/// other one, which runs `last` to the end.
+fn few_at_work(last: &str) -> Answer {
+    const JOIN: &str = "__pthread_clockjoin_ex@libc.so.6 < main@app app.cc:90";
+    const PARSE: &str = "parse@app app.cc:44 < rows@app app.cc:58 < main@app app.cc:90";
+    run(1.4, |run| {
+        run.thread("main").runs(us(400_000), PARSE).locks(0x200, us(600_000), JOIN, "a");
+        run.thread("a").runs(us(400_000), ROWS).runs(us(600_000), last);
+    })
+}
+
+#[test]
+fn the_last_with_work_may_have_a_larger_share() {
+    let answer = few_at_work(ROWS);
+    assert!(found(&answer, CauseId::SERIAL_PHASE).is_some(), "{:#?}", answer.verdict);
+    assert!(missing(&answer, CauseId::IMBALANCE).contains("side by side at other times"), "{:#?}", answer.verdict);
+}
+
+#[test]
+fn a_part_for_one_thread_alone_excludes_unequal_shares() {
+    let answer = few_at_work("merge@app app.cc:81 < worker@app app.cc:62");
+    assert!(found(&answer, CauseId::SERIAL_PHASE).is_some(), "{:#?}", answer.verdict);
+    assert!(answer.verdict.clear.contains(&CauseId::IMBALANCE), "{:#?}", answer.verdict);
 }
