@@ -1,6 +1,7 @@
 //! From a recording on disk to the answer on the screen.
 
-use super::{kept, sources};
+use super::kept::{self, Origin};
+use super::sources;
 use crate::cli::AnswerFormat;
 use crate::failure::{Failure, Status, of_io};
 use crate::file::functions;
@@ -103,6 +104,7 @@ fn page(analysis: &Analysis<'_, '_>, folder: &Path) -> anyhow::Result<Vec<u8>> {
 /// # Errors
 /// As [`tables`], and when the answer cannot be written.
 pub(in crate::commands) fn keep(folder: &Path) -> anyhow::Result<Answer> {
+    let origin = Origin::now(folder);
     let tables = tables(folder)?;
     let model = Model::new(&tables);
     let analysis = analyze(&model);
@@ -110,7 +112,7 @@ pub(in crate::commands) fn keep(folder: &Path) -> anyhow::Result<Answer> {
     ::report::json::render(&with_relative_paths(&analysis.answer), &mut json)?;
     write(folder, VERDICT, &json)?;
     write(folder, PAGE, &page(&analysis, folder)?)?;
-    kept::write(folder, &analysis.answer);
+    kept::write(folder, origin, &analysis.answer);
     Ok(analysis.answer)
 }
 

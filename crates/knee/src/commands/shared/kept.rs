@@ -5,8 +5,8 @@ use crate::version;
 use analyze::answer::Answer;
 use recording::writer::META;
 use serde::{Deserialize, Serialize};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::time::UNIX_EPOCH;
 use std::{fs, io};
 
 /// Hidden, because it is no output: `verdict.json` is the answer for scripts.
@@ -15,50 +15,56 @@ const FILE: &str = ".answer.json";
 /// The answer, and what it was worked out from and by.
 #[derive(Debug, Serialize, Deserialize)]
 struct Kept<A> {
-    by: Build,
-    from: Vec<Part>,
+    of: Origin,
     answer: A,
 }
 
-/// The knee that worked it out.
+/// What an answer is worked out from and by.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Build {
+pub(super) struct Origin {
+    /// The version of knee.
     version: String,
-    /// Two builds of one version may differ.
-    file: Part,
+    /// Its program: two builds of one version may differ.
+    program: Part,
+    recording: Vec<Part>,
 }
 
-/// A file as it was: another one has another size or was written at another time.
+/// A file as it was. One with other contents was written at another time. One from an archive, which may come with an answer
+/// of its own, is another inode, whose number nobody can choose. (The time of the last change would do for both, but it moves
+/// when the recording is handed to the user who called sudo.)
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 struct Part {
     path: String,
     bytes: u64,
-    modified_ns: u64,
+    inode: u64,
+    written: (i64, i64),
+}
+
+impl Origin {
+    /// As they are now. To be asked before the recording is read.
+    ///
+    /// # Errors
+    /// When something cannot be looked at.
+    pub(super) fn now(folder: &Path) -> io::Result<Origin> {
+        let program = part(&std::env::current_exe()?, String::new())?;
+        Ok(Origin { version: version::long(), program, recording: parts(folder)? })
+    }
 }
 
 /// The answer of a recording, as it was kept; `None` where there is none, or anything has changed since.
 pub(super) fn read(folder: &Path) -> Option<Answer> {
     let kept: Kept<Answer> = serde_json::from_slice(&fs::read(folder.join(FILE)).ok()?).ok()?;
-    let same = kept.by == build().ok()? && kept.from == parts(folder).ok()?;
-    same.then_some(kept.answer)
+    (kept.of == Origin::now(folder).ok()?).then_some(kept.answer)
 }
 
 /// Keeps the answer. Without it the next one takes longer and says the same, so failures are no errors.
-pub(super) fn write(folder: &Path, answer: &Answer) {
+pub(super) fn write(folder: &Path, of: io::Result<Origin>, answer: &Answer) {
     let file = folder.join(FILE);
-    let kept = || {
-        let kept = Kept { by: build()?, from: parts(folder)?, answer };
-        recording::private::write(&file, &serde_json::to_vec(&kept)?)
-    };
+    let kept = || recording::private::write(&file, &serde_json::to_vec(&Kept { of: of?, answer })?);
     if kept().is_err() {
         // Of a full disk's half a file nothing can be read.
         let _ = fs::remove_file(&file);
     }
-}
-
-fn build() -> io::Result<Build> {
-    let file = std::env::current_exe()?;
-    Ok(Build { version: version::long(), file: part(&file, String::new())? })
 }
 
 /// The files that an answer is worked out from, in the order of their names: `meta.json`, and the tables in their folders.
@@ -83,8 +89,7 @@ fn parts(folder: &Path) -> io::Result<Vec<Part>> {
 
 fn part(file: &Path, path: String) -> io::Result<Part> {
     let data = fs::metadata(file)?;
-    let modified = data.modified()?.duration_since(UNIX_EPOCH).map_err(io::Error::other)?;
-    Ok(Part { path, bytes: data.len(), modified_ns: u64::try_from(modified.as_nanos()).map_err(io::Error::other)? })
+    Ok(Part { path, bytes: data.len(), inode: data.ino(), written: (data.mtime(), data.mtime_nsec()) })
 }
 
 #[cfg(test)]
@@ -92,6 +97,7 @@ mod tests {
     use super::*;
     use crate::commands::shared::answer;
     use recording::synthetic::{Sketch, ms};
+    use std::time::SystemTime;
 
     /// A recording of two threads that share a lock.
     fn record(folder: &Path) {
@@ -116,7 +122,7 @@ mod tests {
         let answer = answer::keep(folder).unwrap();
         let mut changed = answer.clone();
         changed.verdict.summary = KEPT.to_owned();
-        write(folder, &changed);
+        write(folder, Origin::now(folder), &changed);
         answer
     }
 
@@ -149,7 +155,17 @@ mod tests {
         for part in [table.as_str(), META] {
             keep(&folder);
             assert_eq!(summary(&folder), KEPT);
-            fs::File::options().write(true).open(folder.join(part)).unwrap().set_modified(UNIX_EPOCH).unwrap();
+            let file = folder.join(part);
+            let written = fs::metadata(&file).unwrap().modified().unwrap();
+            let set = |to| fs::File::options().write(true).open(&file).unwrap().set_modified(to).unwrap();
+            set(SystemTime::UNIX_EPOCH);
+            assert_eq!(summary(&folder), told, "{part}");
+            set(written);
+            assert_eq!(summary(&folder), KEPT, "{part}");
+            // Another file with the same contents and time, as from an archive.
+            fs::copy(&file, folder.join("copy")).unwrap();
+            fs::rename(folder.join("copy"), &file).unwrap();
+            set(written);
             assert_eq!(summary(&folder), told, "{part}");
         }
         keep(&folder);
