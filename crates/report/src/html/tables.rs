@@ -13,7 +13,7 @@ const FOLDED: usize = 12;
 
 /// Titles that can be longer here than on a terminal.
 const TITLES: [(&str, &str); 3] =
-    [("runnable_s", "waited to run"), ("involuntary", "times preempted"), ("migrations", "moved")];
+    [("runnable_s", "waited for a processor"), ("involuntary", "times preempted"), ("migrations", "moved")];
 
 /// The tables, each with at most `most` rows; `knee show` has the rest.
 pub(super) fn section(analysis: &Analysis<'_, '_>, folder: &str, most: usize) -> Option<String> {

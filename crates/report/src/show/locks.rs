@@ -58,7 +58,7 @@ pub fn locks(observed: &Observed<'_, '_>, pick: Pick) -> View {
             column("waits", "waits", "Times that one had to wait.").minor(1),
             column("blocked_s", "blocked", "Time off the processor, all threads."),
             column("spun_s", "spun", "Time spent spinning for it in the kernel.").minor(3),
-            column("runnable_s", "to run", "Time from being woken to running again.").minor(7),
+            column("runnable_s", "wake latency", "Time from being woken to running again.").minor(7),
             column("longest_s", "longest", "The longest wait.").minor(5),
             column(
                 "held",

@@ -19,7 +19,7 @@ pub fn threads(observed: &Observed<'_, '_>, pick: Pick) -> View {
             column("running_s", "running", "Time on a processor."),
             column("running_share", "run %", "Of its life.").minor(1),
             column("blocked_s", "blocked", "Time that it waited for something."),
-            column("runnable_s", "to run", "Time woken and waiting for a processor.").minor(3),
+            column("runnable_s", "wake latency", "Time woken and waiting for a processor.").minor(3),
             column("preempted_s", "preempted", "Time taken off the processor although it could have gone on.").minor(4),
             column("voluntary", "waits", "Times it left the processor to wait.").minor(2),
             column("involuntary", "preemptions", "Times it was taken off the processor.").minor(6),

@@ -60,7 +60,7 @@ pub fn waits(observed: &Observed<'_, '_>, pick: Pick) -> View {
             column("times", "times", "Times that one blocked.").minor(2),
             column("blocked_s", "blocked", "Time off the processor, all threads."),
             column("share", "of all", "Of all blocked time of the run."),
-            column("runnable_s", "to run", "Time from being woken to running again.").minor(5),
+            column("runnable_s", "wake latency", "Time from being woken to running again.").minor(5),
             column("longest_s", "longest", "The longest block.").minor(4),
             column(
                 "woken_by",

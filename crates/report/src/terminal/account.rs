@@ -66,7 +66,9 @@ fn table(counted: Counted, accounts: &[&Account], most: usize) -> Table {
     let cell = |account: &Account, seconds: f64| cell(account, seconds, scale);
     let named = names(accounts);
     let (shown, rest) = named.split_at(named.len().min(most));
-    let row = |of: &dyn Fn(&Account) -> Option<String>| accounts.iter().map(|a| of(a).unwrap_or_default()).collect();
+    let row = |of: &dyn Fn(&Account) -> Option<String>| {
+        accounts.iter().map(|a| of(a).unwrap_or_else(|| "–".to_owned())).collect()
+    };
     let labelled = |label: &str, mut cells: Vec<String>| {
         cells.insert(0, label.to_owned());
         cells
@@ -81,7 +83,7 @@ fn table(counted: Counted, accounts: &[&Account], most: usize) -> Table {
         table.row(Tone::Plain, labelled(name.1, cells));
     }
     if !rest.is_empty() {
-        let label = words::plural(rest.len() as u64, "smaller line");
+        let label = words::plural(rest.len() as u64, "smaller row");
         let of_rest = |a: &Account| -> f64 {
             a.lines.iter().filter(|l| rest.contains(&(l.cause, &l.what))).map(|l| l.seconds).sum()
         };

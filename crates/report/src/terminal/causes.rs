@@ -9,7 +9,7 @@ use crate::words;
 use analyze::answer::{Answer, Cause, Evidence};
 use std::io;
 
-/// Causes shown; the rest is in the page and the JSON.
+/// Causes shown; the rest is in the HTML report and the JSON.
 const MOST_CAUSES: usize = 3;
 /// The same, when the whole would not fit the screen.
 const MOST_CAUSES_BRIEF: usize = 2;
@@ -44,7 +44,7 @@ pub(super) fn render(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
         page.paragraph(
             "   ",
             Tone::Faint,
-            &format!("and {} in the page", words::plural(rest as u64, "smaller cause")),
+            &format!("and {} in {}", words::plural(rest as u64, "smaller cause"), page.rest),
         )?;
     }
     if let Some(beyond) = &verdict.beyond {
@@ -117,5 +117,5 @@ fn try_first(cause: &Cause, page: &mut Page<'_>) -> io::Result<()> {
 }
 
 fn number(evidence: &Evidence) -> String {
-    format!("{} {}", evidence.what, words::measured(evidence))
+    format!("{}: {}", evidence.what, words::measured(evidence))
 }

@@ -39,7 +39,9 @@ pub(super) fn render(answer: &Answer, files: &SweepFiles<'_>, page: &mut Page<'_
     open(answer, page)?;
     if !answer.verdict.clear.is_empty() {
         let clear = match page.brief {
-            true => format!("{} (which: in the page)", words::plural(answer.verdict.clear.len() as u64, "other cause")),
+            true => {
+                format!("{} (listed in {})", words::plural(answer.verdict.clear.len() as u64, "other cause"), page.rest)
+            }
             false => names(answer.verdict.clear.iter().copied()),
         };
         page.paragraph("Not the cause  ", Tone::Plain, &clear)?;
@@ -50,10 +52,10 @@ pub(super) fn render(answer: &Answer, files: &SweepFiles<'_>, page: &mut Page<'_
     let limitations: Vec<&Limitation> = answer.limitations.iter().collect();
     some(&limitations, MOST_LIMITATIONS[usize::from(page.brief)], page, |limitation, page| {
         let what = match page.brief {
-            true => format!("{} (why: in the page)", limitation.what.words()),
+            true => format!("{} (why: see {})", limitation.what.words(), page.rest),
             false => format!("{}: {}", limitation.what.words(), limitation.why),
         };
-        page.paragraph("Not seen       ", Tone::Plain, &what)?;
+        page.paragraph("Not measured   ", Tone::Plain, &what)?;
         limitation.unlock.as_ref().map_or(Ok(()), |command| page.whole("    unlock it  ", command))
     })?;
     let folder = files.recording.to_string_lossy();
@@ -78,7 +80,7 @@ fn open(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
         let told = usize::from(!found);
         reasons.iter().take(told).try_for_each(|reason| write(reason, page))?;
         let all = names(reasons.iter().skip(told).flat_map(|reason| reason.1.iter().copied()));
-        return page.paragraph("Unsure         ", Tone::Plain, &format!("{all} (what is missing: in the page)"));
+        return page.paragraph("Unsure         ", Tone::Plain, &format!("{all} (what is missing: see {})", page.rest));
     }
     some(&reasons, MOST_OPEN, page, write)
 }
@@ -98,7 +100,7 @@ fn some<T>(
         write(item, page)?;
     }
     if items.len() > most {
-        page.paragraph("               ", Tone::Faint, &format!("and {} more in the page", items.len() - most))?;
+        page.paragraph("               ", Tone::Faint, &format!("and {} more in {}", items.len() - most, page.rest))?;
     }
     Ok(())
 }

@@ -54,6 +54,7 @@ pub fn render(answer: &Answer, files: &SweepFiles<'_>, style: Style, out: &mut i
 }
 
 fn page(answer: &Answer, files: &SweepFiles<'_>, page: &mut Page<'_>) -> io::Result<()> {
+    page.rest = if files.beside.contains(&"report.html") { "report.html" } else { page.rest };
     headline(answer, page)?;
     curve::render(answer, page)?;
     account::render(answer, page)?;

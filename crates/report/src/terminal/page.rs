@@ -18,13 +18,16 @@ const MOST_COMMAND_LINES: usize = 2;
 pub(super) struct Page<'a> {
     out: &'a mut dyn Write,
     style: Style,
-    /// True when the whole answer would not fit one screen: then the least important lines are only in the page and the JSON.
+    /// True when the whole answer would not fit one screen: then the least important lines are only in [`Self::rest`] and
+    /// the JSON.
     pub(super) brief: bool,
+    /// Where the reader finds what is left out here: `report.html`.
+    pub(super) rest: &'static str,
 }
 
 impl<'a> Page<'a> {
     pub(super) fn new(out: &'a mut dyn Write, style: Style, brief: bool) -> Page<'a> {
-        Page { out, style, brief }
+        Page { out, style, brief, rest: "the HTML report" }
     }
 
     /// Longest word that is shown whole, except where [`Page::whole`] is used.
