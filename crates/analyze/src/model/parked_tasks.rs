@@ -8,7 +8,7 @@
 use super::stacks::Stacks;
 use super::task_pools::{self, TaskPool};
 use super::tasks::start;
-use crate::runtimes::{Parked, Primitive, is_first_task};
+use crate::runtimes::{Parked, Primitive, is_first_task, is_package_source};
 use recording::tables::{Reason, Slice, State, Wait};
 use recording::{RunId, Slices, StackId, Tables, ThreadId, WaitId};
 use std::cmp::Reverse;
@@ -121,7 +121,9 @@ fn looks(tables: &Tables, stacks: &Stacks<'_>) -> BTreeMap<RunId, Vec<Look>> {
                 (by_name && view.theme.is_none()) || pools.get(&row.run).is_some_and(|pool| pool.contains(stack));
             // The first task hands work out, and ends by taking all permits of a semaphore: it waits for the others.
             let first = || start(stacks, Some(*stack)).is_some_and(|(_, name)| name.is_some_and(is_first_task));
-            waits && view.own.is_some() && !first()
+            // A package that the program was built with may start tasks of its own for what the program asks of it.
+            let file = view.entry.as_ref().and_then(|code| code.frame.file.as_deref());
+            waits && (view.own.is_some() || file.is_some_and(is_package_source)) && !first()
         };
         let Some(stack) = row.user_stack.filter(|_| row.count > 0) else {
             // A task whose stack is unknown may wait for anything.

@@ -172,7 +172,8 @@ impl TaskSleeps {
         stacks: &Stacks<'_>,
     ) -> Option<SleepReason> {
         let by_preempted = |w: &&&Wake| stacks.view(w.waker_stack, true).parked == Some(Parked::Preempted);
-        let others = parked.iter().filter(|p| p.1 != Parked::Preempted);
+        // A spare thread, such as one that looks after the clock, has no task to hand on.
+        let others = parked.iter().filter(|p| !matches!(p.1, Parked::Preempted | Parked::Spare));
         most(others.filter_map(|(wait, _, _)| {
             let ended = wakes.get(&wait.wait).into_iter().flatten().filter(by_preempted);
             Some((self.elsewhere(wait.wait)?, ended.fold(0_u64, |n, w| n.saturating_add(w.count))))

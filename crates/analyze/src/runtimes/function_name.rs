@@ -27,7 +27,12 @@ pub fn plain(name: &str) -> &str {
     let name = name.split('@').next().unwrap_or(name);
     // Looked up for each function of each stack: one pass over the name, not one for each suffix.
     let may_be = |at: &usize| matches!(name.as_bytes().get(at + 1), Some(b'c' | b'p' | b'i' | b'l'));
-    let begins = |at: &usize| name.get(*at..).is_some_and(|rest| SUFFIXES.iter().any(|s| rest.starts_with(s)));
+    // `main.partition` has no suffix: it ends there, or a number follows.
+    let ends = |rest: &str| rest.is_empty() || rest.starts_with('.');
+    let begins = |at: &usize| {
+        let rest = name.get(*at..).unwrap_or_default();
+        SUFFIXES.iter().any(|suffix| rest.strip_prefix(suffix).is_some_and(ends))
+    };
     let suffix = |at: &usize| may_be(at) && begins(at);
     let end = name.match_indices('.').map(|(at, _)| at).find(suffix);
     name.get(..end.unwrap_or(name.len())).unwrap_or(name).trim_start_matches('_')
@@ -41,7 +46,7 @@ const SUFFIXES: [&str; 6] = [".constprop", ".part", ".isra", ".cold", ".lto_priv
 pub fn readable(name: &str) -> String {
     let name = &without_go_types(written(name));
     let name = without_notes(name).trim_start_matches("(anonymous namespace)::");
-    if !name.contains("::") && !name.contains(['<', '(']) || name.starts_with('(') || is_go(name) {
+    if !name.contains("::") && !name.contains(['<', '(']) || name.starts_with('(') || is_go(name) || initializes(name) {
         return name.to_owned();
     }
     let name = closures_alone(&name.replace("(anonymous namespace)::", ""));
@@ -63,6 +68,12 @@ pub fn written(name: &str) -> &str {
     let digits = name.trim_end_matches(|c: char| c.is_ascii_digit());
     let wrapped = [".deferwrap", ".gowrap"].iter().find_map(|wrap| digits.strip_suffix(wrap));
     wrapped.filter(|_| digits.len() < name.len()).unwrap_or(name)
+}
+
+/// True for a Java class's constructors and its static initializer, whose names are in angle brackets (JVM specification,
+/// 2.9).
+fn initializes(name: &str) -> bool {
+    name.ends_with(".<init>") || name.ends_with(".<clinit>")
 }
 
 /// True for Go's methods, whose receiver is in brackets.
@@ -188,6 +199,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn compilers_suffixes_are_no_part_of_a_name() {
+        for (name, told) in [
+            ("work.constprop.0", "work"),
+            ("work.isra.0.cold", "work"),
+            ("__memset.part.3", "memset"),
+            ("work.llvm.1234", "work"),
+            ("main.partition", "main.partition"),
+            ("org.coldstore.Shelf.put", "org.coldstore.Shelf.put"),
+        ] {
+            assert_eq!(plain(name), told);
+        }
+    }
+
+    #[test]
     fn names_as_people_say_them() {
         let info = "spdlog::logger::info<unsigned long&>(fmt::v9::basic_format_string<char, long&>, unsigned long&)";
         for (name, told) in [
@@ -199,6 +224,8 @@ mod tests {
             ("runtime.gcBgMarkStartWorkers.gowrap12", "runtime.gcBgMarkStartWorkers"),
             ("main.deferwrap", "main.deferwrap"),
             ("com.acme.Shop.sell", "com.acme.Shop.sell"),
+            ("com.acme.Shop.<init>", "com.acme.Shop.<init>"),
+            ("com.acme.Shop$Stock.<clinit>", "com.acme.Shop$Stock.<clinit>"),
             ("admit(unsigned int, unsigned int)", "admit"),
             ("lru.(*Cache[go.shape.struct { main.to []uint16; main.f func(int) <-chan int }]).Get", "lru.(*Cache).Get"),
             ("std::map<int, Order>::erase[abi:cxx11](std::_Rb_tree_iterator<Order>)", "std::map::erase"),

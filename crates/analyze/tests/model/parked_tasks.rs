@@ -59,6 +59,21 @@ fn the_first_task_waits_for_the_others() {
     assert!(told(&tables, tables.parked_tasks[0].user_stack.unwrap()) > 0);
 }
 
+/// A library starts tasks of its own for what the program asks of it. The near miss: Go's own library does.
+#[test]
+fn tasks_of_a_package_wait_for_its_lock() {
+    let lock = |file: &str| {
+        let stack = format!(
+            "runtime.gopark@app < runtime.semacquire1@app < sync.(*Mutex).lockSlow@app < sync.(*Mutex).Lock@app < \
+             bus.(*subscriber).send@app {file}:344 < runtime.goexit@app"
+        );
+        let tables = server(&[(&stack, 3)]);
+        told(&tables, tables.parked_tasks[0].user_stack.unwrap())
+    };
+    assert!(lock("/go/pkg/mod/example.com/bus@v1.4.7/subscriber.go") > 0);
+    assert_eq!(lock("/usr/local/go/src/bus/subscriber.go"), 0);
+}
+
 /// One task cannot keep two processors.
 #[test]
 fn no_more_threads_wait_than_tasks() {

@@ -266,6 +266,25 @@ fn goroutines_that_were_seen_to_wait_for_nothing_else_have_ended() {
     assert!(missing(&answer, CauseId::IMBALANCE).contains("others wait"), "{:#?}", answer.verdict);
 }
 
+/// A pool tells its caller by a channel that all is done.
+#[test]
+fn the_first_goroutine_waits_at_a_channel_for_the_end_of_others() {
+    let at = |function: &str, timer: Option<bool>| {
+        let main = format!(
+            "runtime.gopark@app < runtime.selectgo@app < pool.(*group).Wait@app < {function}@app a.go:62 < runtime.goexit@app"
+        );
+        let mut tables = shares_seen(WORK, WORK, 50, Some(&[(&main, 1)]));
+        tables.parked_tasks.iter_mut().for_each(|look| look.timer = timer);
+        answer_for(&tables)
+    };
+    let answer = at("main.main", None);
+    assert_eq!(first(&answer), Some((CauseId::IMBALANCE, "main.work")), "{:#?}", answer.verdict);
+    // Near misses: it waits for the clock; and it is not the first one.
+    for answer in [at("main.main", Some(true)), at("main.collect", None)] {
+        assert!(found(&answer, CauseId::IMBALANCE).is_none(), "{:#?}", answer.verdict);
+    }
+}
+
 const REPORT: &str = "main.report@app a.go:9 < main.main@app a.go:60 < runtime.main@app < runtime.goexit@app";
 
 /// Goroutine 1 moves between two threads as long as it runs; the reasons of the sleeps in between are unknown. `other`
@@ -306,6 +325,9 @@ fn wanders_asleep(
             thread.goroutine_is(Some(0xa000));
             let _ = thread.runs(ms(10), REPORT);
         }
+        // A thread without goroutines, whatever wakes it.
+        let spare = "runtime.futex@app < runtime.notetsleep_internal@app < runtime.sysmon@app < runtime.mstart1@app";
+        run.thread("c").locks(0x900, ms(1000), spare, "a").woken_at(wakes);
     });
     let answer = answer_for(&tables.tables());
     assert_balanced(&answer);

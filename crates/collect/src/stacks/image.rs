@@ -309,10 +309,15 @@ impl Image {
         self.goroutines.running(pid, registers, stack_pointer)
     }
 
-    /// How many of its goroutines wait now at each place; none where they cannot be read.
-    pub(super) fn parked(&mut self, interner: &mut Interner, now_ns: u64) -> Option<BTreeMap<ParkedAt, u32>> {
+    /// How many of `at_once` of its goroutines wait now at each place; none where they cannot be read.
+    pub(super) fn parked(
+        &mut self,
+        at_once: u64,
+        interner: &mut Interner,
+        now_ns: u64,
+    ) -> Option<BTreeMap<ParkedAt, u32>> {
         let mut parked = std::mem::take(&mut self.parked);
-        let found = parked.look(|registers, bytes| {
+        let found = parked.look(at_once, |registers, bytes| {
             let unwound = self.unwind(self.pid, Copied::new(registers, bytes), now_ns, interner);
             unwound.stack.filter(|_| !unwound.truncated)
         });

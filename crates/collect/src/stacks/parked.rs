@@ -27,10 +27,11 @@ impl Parked {
         }
     }
 
-    /// How many of them wait now at each place; none where they cannot be read. `unwind` gives the stack of copied bytes,
-    /// where it is whole.
+    /// How many of `at_once` of them wait now at each place; none where they cannot be read. `unwind` gives the stack of
+    /// copied bytes, where it is whole.
     pub(super) fn look(
         &mut self,
+        at_once: u64,
         mut unwind: impl FnMut(UserRegisters, &[u8]) -> Option<StackId>,
     ) -> Option<BTreeMap<ParkedAt, u32>> {
         let Parked { goroutines, known } = self;
@@ -38,7 +39,7 @@ impl Parked {
             known.clear();
         }
         let mut counts: BTreeMap<ParkedAt, u32> = BTreeMap::new();
-        let alive = goroutines.as_mut()?.look(|records, record, registers, bytes| {
+        let alive = goroutines.as_mut()?.look(at_once, |records, record, registers, bytes| {
             let hash = hash(&registers, bytes);
             let place = match known.get(&record).filter(|(of, _)| *of == hash) {
                 Some((_, place)) => *place,

@@ -20,11 +20,13 @@ const MOST_EVIDENCE_BRIEF: usize = 2;
 
 pub(super) fn render(answer: &Answer, page: &mut Page<'_>) -> io::Result<()> {
     let verdict = &answer.verdict;
+    if !verdict.machine.is_empty() {
+        page.blank()?;
+    }
     for condition in &verdict.machine {
         let with = answer.counted.many(condition.threads);
         let taken = condition.seconds.map(|seconds| format!(", {}", words::about(seconds))).unwrap_or_default();
         page.paragraph("The machine: ", Tone::Warning, &format!("{}{taken}, with {with}", condition.summary))?;
-        page.blank()?;
     }
     let causes: Vec<&Cause> = verdict.found().collect();
     let title = match causes.len() {

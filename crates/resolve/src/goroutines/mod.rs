@@ -22,9 +22,6 @@ const PARK: &str = "runtime.gopark";
 /// The most goroutines of a list; a longer one is taken for damaged and not read.
 const LONGEST: u64 = 1 << 22;
 
-/// How many goroutines one look reads; the next look reads the next ones.
-const AT_ONCE: u64 = 256;
-
 /// The most bytes that are copied of a stack. Goroutines begin with 2 KiB; handlers of requests have some more. A slice
 /// that does not leave its function lies on the stack, up to 64 KiB (`MaxImplicitStackVarSize` in cmd/compile).
 const STACK: u64 = 128 << 10;
@@ -105,7 +102,7 @@ pub struct ParkedGoroutines {
     /// Address of the list.
     list: u64,
     park: Range<u64>,
-    /// The index in the list at which the next look begins.
+    /// How far from the first of each part of the list the next look is.
     next: u64,
 }
 
@@ -117,26 +114,24 @@ impl ParkedGoroutines {
         Some(ParkedGoroutines { records: GoroutineRecords::of_process(pid)?, list, park: park.0..park.1, next: 0 })
     }
 
-    /// Reads at most [`AT_ONCE`] goroutines, and passes each that waits now to `each`: all records, the address of its
-    /// own, the registers with which it will continue, and its stack from the stack pointer on. False when the process
-    /// has ended.
-    pub fn look(&mut self, mut each: impl FnMut(&GoroutineRecords, u64, UserRegisters, &[u8])) -> bool {
+    /// Reads at most `at_once` goroutines, the next look the next ones, and passes each that waits now to `each`: all
+    /// records, the address of its own, the registers with which it will continue, and its stack from the stack pointer on.
+    /// False when the process has ended.
+    pub fn look(&mut self, at_once: u64, mut each: impl FnMut(&GoroutineRecords, u64, UserRegisters, &[u8])) -> bool {
         let Some([first, length]) = self.records.words::<2>(self.list) else { return false };
         if length == 0 || length > LONGEST {
             return true;
         }
-        let looked = length.min(AT_ONCE);
-        let begin = if self.next < length { self.next } else { 0 };
-        self.next = (begin + looked) % length;
-        // Up to the list's end, then the rest from its start.
-        let upto_end = looked.min(length - begin);
-        for (at, count) in [(begin, upto_end), (0, looked - upto_end)] {
-            let place = first.wrapping_add(at.wrapping_mul(8));
-            let Some(records) = self.records.0.some(place, 8 * count as usize) else { continue };
-            for record in records.as_chunks().0.iter().copied().map(u64::from_le_bytes) {
-                if let Some((record, registers, stack)) = self.parked(record) {
-                    each(&self.records, record, registers, &stack);
-                }
+        // From all parts of the list: goroutines that were started one after the other are often alike.
+        let looked = length.min(at_once.max(1));
+        let stretch = length.div_ceil(looked);
+        let begin = self.next % stretch;
+        self.next = begin + 1;
+        for nth in 0..looked {
+            let at = (nth * length / looked + begin) % length;
+            let record = self.records.0.word(first.wrapping_add(at.wrapping_mul(8)));
+            if let Some((record, registers, stack)) = record.and_then(|record| self.parked(record)) {
+                each(&self.records, record, registers, &stack);
             }
         }
         true
@@ -160,6 +155,7 @@ impl ParkedGoroutines {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
 
     const WORDS: usize = GoroutineRecord::WORDS;
     const LOW: usize = GoroutineRecord::LOW;
@@ -200,7 +196,7 @@ mod tests {
 
     fn seen(looks: &mut ParkedGoroutines) -> Vec<u64> {
         let mut seen = Vec::new();
-        assert!(looks.look(|_, record, registers, stack| {
+        assert!(looks.look(256, |_, record, registers, stack| {
             assert_eq!((registers.ip, stack.len()), (PARKED, 192));
             seen.push(record);
         }));
@@ -225,11 +221,13 @@ mod tests {
 
     #[test]
     fn the_next_look_sees_the_next_of_many_goroutines() {
-        let world = World::new(300);
+        let world = World::new(600);
         let mut looks = world.looks();
-        assert_eq!(seen(&mut looks), world.list[..256]);
-        let second = seen(&mut looks);
-        assert_eq!((second.len(), second[0], second[44]), (256, world.list[256], world.list[0]));
+        let first = seen(&mut looks);
+        assert_eq!((first.len(), first[0], first[255]), (256, world.list[0], world.list[597]));
+        let mut all: BTreeSet<u64> = first.into_iter().collect();
+        (0..2).for_each(|_| all.extend(seen(&mut looks)));
+        assert_eq!(all, world.list.iter().copied().collect());
     }
 
     /// Whatever the words are, only memory that can be read is returned.
@@ -242,7 +240,7 @@ mod tests {
         assert_eq!(seen(&mut world.looks()), []);
         let mut gone = world.looks();
         gone.list = 8;
-        assert!(!gone.look(|_, _, _, _| {}));
+        assert!(!gone.look(256, |_, _, _, _| {}));
         // A stack that cannot be read, and one that ends before it begins.
         let mut world = World::new(2);
         (world.records[0][LOW], world.records[0][SP], world.records[0][HIGH]) = (8, 8, 4096);

@@ -19,6 +19,7 @@ use crate::account::profile::Doing;
 use crate::account::{Ledger, LineId};
 use crate::answer::{Cause, CauseId, Culprit, Evidence, Unit};
 use crate::causes::shared::blame::{Blamed, by_weight, culprit, on_cpu, sources, waits};
+use crate::causes::shared::repeated_memory::collects_for_repeated;
 use crate::causes::shared::{self, Meta, Outcome, by_lines, evidence, found, hidden, line};
 use crate::facts::{Facts, in_proportion, significant};
 use crate::model::code::place;
@@ -120,6 +121,13 @@ fn explain<'t>(
             culprit: asked.culprit,
             ..found(ledger, meta, lost)
         }]);
+    }
+    if (collects || waits_for_it) && collects_for_repeated(facts, ledger) {
+        return Err(format!(
+            "the garbage collector takes {}, mostly for what each thread builds for itself: doing that once would tell how much \
+             is left",
+            in_proportion(ledger, lost.0)
+        ));
     }
     let who = match collects || waits_for_it {
         true => who_allocates(facts, ledger, &views),

@@ -5,24 +5,23 @@
 //! with more threads than processors. More time in the same functions alone proves nothing: it may be memory, sharing,
 //! or a loop that waits.
 //!
-//! May import: `account`, `answer`, `facts`, `model`, `runtimes`, `shared`, `recording`.
-
-mod repeated;
+//! May import: `account`, `answer`, `facts`, `shared`.
 
 use crate::account::profile::Doing;
 use crate::account::{Ledger, LineId};
 use crate::answer::{Cause, CauseId, Unit};
 use crate::causes::shared::blame::{Blamed, culprit, named, seconds_a_sample, sources};
+use crate::causes::shared::repeated::{self, Repeated, while_compiling};
+use crate::causes::shared::repeated_memory::collected_for;
 use crate::causes::shared::slower_code::{self, SlowerCode};
 use crate::causes::shared::{self, Meta, NOT_TRACED, Outcome, evidence, found, hidden, not_significant};
 use crate::facts::{Facts, significant};
-use repeated::repeated;
 
-/// The growth of instructions or calls explains the growth of time when it is more than half as large.
+/// The growth of calls explains the growth of time when it is more than half as large.
 ///
-/// Decides: whether more calls or more instructions are reported as the reason for more CPU time.
+/// Decides: whether more calls are reported as the reason for more CPU time.
 /// From: chosen; no measurement.
-/// Shown by: `more_instructions_in_a_large_function_are_extra_work`, `as_many_instructions_and_more_misses_are_memory`.
+/// Shown by: `more_calls_per_unit_of_work_are_extra_work`.
 /// Wrong if: a few additional calls are each much more expensive than the others: they are the reason, but are not
 /// reported.
 const EXPLAINS: f64 = 0.5;
@@ -141,20 +140,16 @@ fn calls<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, meta: &Meta) -> Vec
 
 /// Functions that do more work, where the evidence shows it.
 fn functions<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, code: &SlowerCode<'t>, meta: &Meta) -> Option<Cause> {
-    let more = code.instructions.is_some_and(|i| i - 1.0 > EXPLAINS * (code.time - 1.0));
-    // Where instructions are counted, they decide.
-    let repeated = repeated(facts, ledger, code).filter(|_| more || code.instructions.is_none());
-    // What each thread repeats at one count, it repeats at each.
-    let not_compiling =
-        |at: &Ledger<'_, 't>| slower_code::at(facts, at).is_some_and(|code| !while_compiling(facts, at, &code));
-    let proven = repeated.is_some() && facts.ledgers.iter().any(not_compiling);
-    if code.instructions.is_none() && !proven && while_compiling(facts, ledger, code) {
+    let repeated = repeated::told(facts, ledger, code);
+    if repeated.is_none() && code.instructions.is_none() && while_compiling(facts, ledger, code) {
         return None;
     }
     // A loop that waits executes more instructions too.
-    if repeated.is_none() && (code.may_wait() || !(more || code.new && code.instructions.is_none())) {
+    let more = code.more_instructions() || code.new && code.instructions.is_none();
+    if repeated.is_none() && (code.may_wait() || !more) {
         return None;
     }
+    let collected = repeated.as_ref().and_then(|repeated| collected_for(facts, ledger, repeated)).unwrap_or_default();
     let who = match &repeated {
         Some(repeated) => repeated.culprit(facts, ledger),
         None => slower_code::culprit(facts, ledger, code),
@@ -178,41 +173,42 @@ fn functions<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, code: &SlowerCo
         let what = "time of each thread in it at the largest count, over that at the smallest";
         rows.push(evidence(what, repeated.ratio, Unit::Ratio, "samples"));
     }
+    if collected.0 > 0.0 {
+        let what = "time of the garbage collector for what it allocates, beyond the baseline, per unit of work";
+        rows.push(evidence(what, collected.0, Unit::Seconds, "samples"));
+    }
     if let Some(ratio) = code.instructions {
         rows.push(evidence("instructions per unit of work over those of the baseline", ratio, Unit::Ratio, "runs"));
     }
-    let counted = facts.counted().word();
     Some(Cause {
-        summary: match (repeated.as_ref().map(|r| r.in_part), code.new) {
-            (Some(false), _) => {
-                format!("Each thread does all of {at} for itself: it takes as long in each of them as in one alone.")
-            }
-            (Some(true), _) => {
-                format!("Each thread does most of {at} for itself: that takes as long in each of them as in one alone.")
-            }
-            (None, true) => format!("{at} runs only with more {counted}s, and takes processor time from the work."),
-            (None, false) => format!("{at} executes more instructions per unit of work with more {counted}s."),
-        },
+        summary: summary(&at, repeated.as_ref(), code.new, facts.counted().word()),
         culprit: who,
         evidence: rows,
         remedies: remedies(repeated.is_some()),
-        ..found(ledger, meta, code.seconds)
+        ..found(ledger, meta, (code.seconds.0 + collected.0, code.seconds.1.hypot(collected.1)))
     })
 }
 
-/// True where a runtime's compiler worked for so long that the growth may be code that it had not reached yet: as long as
-/// it works, each processor may run such code, and each thread runs it, however many there are.
-///
-/// Decides: whether code that takes longer while the runtime compiles may be repeated or new work; else it stays unsure.
-/// From: reasoned: until a method is compiled, each thread runs its slower form, so its time in each thread stays the same, as
-/// that of repeated work does. On all processors that is at most the compiler's time for each of them. Work that is
-/// repeated at a larger count, where it takes longer than that, is repeated at this one.
-/// Shown by: `code_that_a_compiler_has_not_reached_yet_may_only_be_slower`,
-/// `repeated_work_is_told_beside_a_compiler_too`, `work_that_is_repeated_at_one_count_is_repeated_at_each`.
-/// Wrong if: a short program in Java repeats work for less time than its compiler takes: more work stays unsure.
-fn while_compiling(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>, code: &SlowerCode<'_>) -> bool {
-    let compiling = ledger.sum(|id| id == LineId::Compiling).0;
-    code.seconds.0 <= compiling * f64::from(facts.processors.min(ledger.account.threads))
+/// What is said of the function `at`, as `counted` (threads, ...) become more.
+fn summary(at: &str, repeated: Option<&Repeated<'_>>, new: bool, counted: &str) -> String {
+    let Some(repeated) = repeated else {
+        return match new {
+            true => format!("{at} runs only with more {counted}s, and takes processor time from the work."),
+            false => format!("{at} executes more instructions per unit of work with more {counted}s."),
+        };
+    };
+    let part = if repeated.in_part { "most" } else { "all" };
+    match repeated.is_slower() {
+        true => format!(
+            "Each thread does {part} of {at} for itself: it takes {:.1} times as long in each of them as in one alone, with more \
+             threads than processors as well.",
+            repeated.ratio
+        ),
+        false if repeated.in_part => {
+            format!("Each thread does most of {at} for itself: that takes as long in each of them as in one alone.")
+        }
+        false => format!("Each thread does all of {at} for itself: it takes as long in each of them as in one alone."),
+    }
 }
 
 fn remedies(repeated: bool) -> Vec<String> {

@@ -16,7 +16,7 @@ use crate::model::Traced;
 use crate::model::stacks::Stacks;
 use crate::model::task_sleeps::SleepReason;
 use crate::model::tasks::{TaskStart, start};
-use crate::runtimes::{Parked, Primitive};
+use crate::runtimes::{Parked, Primitive, is_first_task};
 use crate::statistics::{MIN_SHARE, median};
 use recording::{StackId, ThreadId};
 use std::collections::BTreeMap;
@@ -186,21 +186,26 @@ fn together<'t>(traced: &Traced<'t>, stacks: &Stacks<'t>, function: TaskStart<'t
 }
 
 /// Whether goroutines of the program were seen to wait for anything but the end of others, in more than a small part of the
-/// looks. None where they were not looked at often enough.
+/// looks. The first goroutine waits for the end of others at a channel, too, as where a pool tells it that all is done. None
+/// where they were not looked at often enough.
 fn others_wait(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>) -> Option<bool> {
     let (traced, stacks) = (ledger.traced, &facts.model.stacks);
     let (begin, end) = traced.measured;
-    let waits = |stack: StackId| {
+    let waits = |stack: StackId, timer: bool| {
         let view = stacks.view(Some(stack), false);
         let joins = view.parked == Some(Parked::TaskWaits(Primitive::Join));
         let waits = matches!(view.parked, Some(Parked::TaskWaits(_) | Parked::Sleeps | Parked::Polls));
-        waits && !joins && view.own.is_some()
+        let at_channel = view.parked == Some(Parked::TaskWaits(Primitive::Condition));
+        let is_first = || start(stacks, Some(stack)).and_then(|(_, name)| name).is_some_and(is_first_task);
+        waits && !joins && view.own.is_some() && (timer || !(at_channel && is_first()))
     };
-    let mut known: BTreeMap<StackId, bool> = BTreeMap::new();
+    let mut known: BTreeMap<(StackId, bool), bool> = BTreeMap::new();
     let mut looks: BTreeMap<u64, bool> = BTreeMap::new();
     let rows = facts.model.tables.parked_tasks.iter().filter(|row| row.run == traced.run.run);
     for row in rows.filter(|row| (begin..=end).contains(&row.time_ns)) {
-        let waiting = row.user_stack.is_some_and(|s| *known.entry(s).or_insert_with_key(|s| waits(*s)));
+        let waiting = row.user_stack.is_some_and(|stack| {
+            *known.entry((stack, row.timer == Some(true))).or_insert_with(|| waits(stack, row.timer == Some(true)))
+        });
         *looks.entry(row.time_ns).or_default() |= waiting;
     }
     let waiting = looks.values().filter(|waiting| **waiting).count() as f64;

@@ -3,6 +3,7 @@
 //! May import: `account`, `answer`, `facts`, `model`, `runtimes`, `sharing`, `statistics`, `words`, `recording`.
 
 pub mod blame;
+pub mod for_whom;
 pub(crate) mod hidden;
 pub mod holders;
 mod judging;
@@ -10,6 +11,8 @@ pub(super) mod line_sharing;
 mod meta;
 pub(crate) mod processes;
 pub mod removal;
+pub mod repeated;
+pub mod repeated_memory;
 pub(super) mod shared_memory;
 pub mod slower_code;
 pub mod unexplained;

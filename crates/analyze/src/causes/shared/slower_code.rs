@@ -33,6 +33,15 @@ pub const LARGEST_WAITING_LOOP: usize = 40;
 /// stays unsure.
 const NEARLY_ALL: f64 = 0.9;
 
+/// The growth of instructions explains the growth of time when it is more than half as large.
+///
+/// Decides: whether more instructions are reported as the reason for more CPU time.
+/// From: chosen; no measurement.
+/// Shown by: `more_instructions_in_a_large_function_are_extra_work`, `as_many_instructions_and_more_misses_are_memory`.
+/// Wrong if: a few additional instructions are each much more expensive than the others: they are the reason, but are not
+/// reported.
+const INSTRUCTIONS: f64 = 0.5;
+
 /// Code that grew.
 #[derive(Debug, Clone)]
 pub struct SlowerCode<'t> {
@@ -127,6 +136,11 @@ impl SlowerCode<'_> {
             None => String::new(),
         };
         format!("user-space code takes more time, {}{most}", in_proportion(ledger, self.seconds.0))
+    }
+
+    /// True where counted instructions explain the growth.
+    pub fn more_instructions(&self) -> bool {
+        self.instructions.is_some_and(|ratio| ratio - 1.0 > INSTRUCTIONS * (self.time - 1.0))
     }
 
     /// True when the code that grew may be a loop that only waits.

@@ -15,6 +15,7 @@ use crate::account::profile::Doing;
 use crate::account::{Ledger, Unexplained};
 use crate::answer::{Cause, CauseId, Culprit, Evidence, Site, Unit};
 use crate::causes::shared::blame::{Blamed, by_weight, culprit};
+use crate::causes::shared::for_whom::for_whom;
 use crate::causes::shared::holders::{Holders, holders};
 use crate::causes::shared::{self, Meta, NOT_TRACED, Outcome, contradicted, evidence, heaviest, hidden, processes};
 use crate::curve::seconds;
@@ -214,6 +215,9 @@ fn cause<'t>(
     if interpreter_s {
         let object = culprit.as_ref().and_then(|c| c.object.clone());
         culprit = interpreted(facts, ledger, one_process).map(|runs| Culprit { object, ..runs }).or(culprit);
+    }
+    if let Some(found) = culprit.as_mut().filter(|found| found.callers.is_empty()) {
+        found.callers.extend(for_whom(facts, ledger, found));
     }
     let object = group.and_then(Group::object);
     let variable = object.and_then(|address| variable_at(facts.model.tables, ledger.traced.run.run, address));

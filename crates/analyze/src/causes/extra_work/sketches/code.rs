@@ -130,6 +130,17 @@ mod positive {
         assert!(found(&answer, CauseId::EXTRA_WORK).is_none(), "{:#?}", answer.verdict);
     }
 
+    /// Twice as long with two processors, and as long with more threads on them.
+    #[test]
+    fn repeated_work_that_memory_slows_down_too_is_repeated() {
+        let build = |i| format!("build@app app.c:{} < work@app app.c:9", 100 + i % 60);
+        let answer = answer_for(&repeats([300, 600, 600], build, [800; 3], WORK));
+        let cause = found(&answer, CauseId::EXTRA_WORK).unwrap_or_else(|| panic!("{:#?}", answer.verdict));
+        let told =
+            "for itself: it takes 2.0 times as long in each of them as in one alone, with more threads than processors";
+        assert!(cause.summary.contains(told), "{}", cause.summary);
+    }
+
     /// The run of a single thread was 1.5 times as slow as the others.
     #[test]
     fn runs_at_another_pace_are_compared_by_the_work_that_threads_share() {

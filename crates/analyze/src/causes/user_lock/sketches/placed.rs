@@ -56,8 +56,8 @@ fn turns(waits: &str) -> Tables {
 }
 
 /// Two workers of a pool in a crate take turns at a lock of the crate, without a function of the program around them. A
-/// function of the program takes another lock for a moment.
-fn workers_of_a_crate() -> Tables {
+/// function of the program takes another lock for a moment. The main thread waits at `main`.
+fn workers_of_a_crate(main: Option<&str>) -> Tables {
     const WORK: &str = "work@app app.rs:5";
     const STARTS: &str = "thread_start@app /rustc/1/library/std/src/thread.rs:9";
     let next = "lock_contended@app /rustc/1/library/std/src/mutex.rs:61 < \
@@ -68,6 +68,9 @@ fn workers_of_a_crate() -> Tables {
                  build_global@app /root/.cargo/registry/src/i/rayon-core/lib.rs:279 < main@app app.rs:113";
     with_base(Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(1.0), &around(1.0)), WORK)
         .traced(2, |run| {
+            if let Some(main) = main {
+                run.thread("main").locks(0x300, ms(1000), main, "a");
+            }
             for (first, name, other) in [(true, "a", "b"), (false, "b", "a")] {
                 let mut thread = run.thread(name);
                 for _ in 0..50 {
@@ -87,9 +90,23 @@ mod positive {
 
     #[test]
     fn a_lock_of_a_crate_s_workers_is_told_at_the_crate_s_function() {
-        let answer = answer_for(&workers_of_a_crate());
+        let answer = answer_for(&workers_of_a_crate(None));
         let cause = found(&answer, CauseId::USER_LOCK).unwrap_or_else(|| panic!("{:#?}", answer.verdict));
         assert_eq!(cause.summary, "Threads wait for the lock inside par_bridge::fold_with.");
+    }
+
+    /// The near miss: it waits for a thread of another crate.
+    #[test]
+    fn a_lock_of_a_pool_is_told_with_the_place_that_waits_for_the_pool() {
+        let waits = |function: &str| {
+            let main = format!("futex_wait@libc.so.6 < {function} < run@app app.rs:58 < main@app app.rs:113");
+            let answer = answer_for(&workers_of_a_crate(Some(&main)));
+            found(&answer, CauseId::USER_LOCK).unwrap_or_else(|| panic!("{:#?}", answer.verdict)).summary.clone()
+        };
+        let pool = waits("main_loop@app /root/.cargo/registry/src/i/rayon-core/registry.rs:880");
+        assert_eq!(pool, "Threads wait for the lock inside par_bridge::fold_with, called from run (app.rs:58).");
+        let other = waits("recv@app /root/.cargo/registry/src/i/flume/lib.rs:880");
+        assert_eq!(other, "Threads wait for the lock inside par_bridge::fold_with.");
     }
 
     /// Go's world is the same one wherever it is stopped.

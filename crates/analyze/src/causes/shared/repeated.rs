@@ -7,12 +7,12 @@
 //! Runs of one program differ in pace, because a virtual machine gets more or less of its host. Work that the threads
 //! share takes the same time in sum at every count, so it measures the pace of each run, where there is such work.
 
-use crate::account::Ledger;
 use crate::account::criticality::SeenAt;
 use crate::account::profile::Doing;
+use crate::account::{Ledger, LineId};
 use crate::answer::Culprit;
 use crate::causes::shared::blame::{by_weight, running, seconds_a_sample};
-use crate::causes::shared::slower_code::{LARGEST_WAITING_LOOP, SlowerCode, addresses_of};
+use crate::causes::shared::slower_code::{self, LARGEST_WAITING_LOOP, SlowerCode, addresses_of};
 use crate::facts::Facts;
 use crate::model::code::{Code, Owner};
 use crate::runtimes::Theme;
@@ -41,6 +41,28 @@ const LEAST: f64 = 0.8;
 /// Wrong if: each thread repeats work that also waits for memory: both together take more than 1.6 times as long, and
 /// the cause stays unsure.
 const MOST: f64 = 1.6;
+
+/// The largest such ratio of a function that takes as long in each thread with more threads than processors as with one for
+/// each.
+///
+/// Decides: above which ratio work that each thread repeats may be slower for other reasons as well.
+/// From: chosen: twice the factor of `MOST`, once for processors that are hardware threads of one core and once for caches
+/// and memory that they share. Work that threads share never takes as long in each thread with more of them.
+/// Shown by: `repeated_work_that_memory_slows_down_too_is_repeated`,
+/// `what_grows_with_the_processors_only_is_not_repeated_at_any_pace`.
+/// Wrong if: memory slows the repeated work down by more: more work stays unsure.
+const MOST_SLOWED: f64 = MOST * MOST;
+
+/// The smallest ratio of each thread's time with more threads than processors to that with one for each, from which on it is
+/// the same.
+///
+/// Decides: whether a function that takes much longer in each thread than in one alone is repeated and slower, or shared and
+/// slower.
+/// From: the error of samples, as of `LEAST`: shared work has a ratio of a half with twice the threads.
+/// Shown by: `repeated_work_that_memory_slows_down_too_is_repeated`,
+/// `what_grows_with_the_processors_only_may_be_memory_and_is_not_called_repeated`.
+/// Wrong if: caches are too small for the data of more threads, so that shared work takes twice as long in sum.
+const SAME_BEYOND: f64 = LEAST;
 
 /// A thread's part of a function's time, over an equal part of it, from which on the thread executes it in full.
 ///
@@ -76,7 +98,7 @@ type Function<'t> = (Option<&'t str>, &'t str);
 
 /// Work that is repeated.
 #[derive(Debug, Clone)]
-pub(super) struct Repeated<'t> {
+pub struct Repeated<'t> {
     /// The function, with what it calls.
     function: Function<'t>,
     /// Each thread's time in it at the largest count, over that of a single thread.
@@ -89,15 +111,8 @@ pub(super) struct Repeated<'t> {
 
 impl<'t> Repeated<'t> {
     /// The function as a culprit, with the lines that lead to it.
-    pub(super) fn culprit(&self, facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>) -> Option<Culprit> {
-        let stacks = &facts.model.stacks;
-        let here = |at: &SeenAt| {
-            let frames = at.stack.map(|s| stacks.frames(s)).unwrap_or_default();
-            if frames.iter().any(|c| self.shared.contains(&(c.name(), c.module))) {
-                return None;
-            }
-            frames.into_iter().find(|c| (c.name(), c.module) == self.function)
-        };
+    pub fn culprit(&self, facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>) -> Option<Culprit> {
+        let here = |at: &SeenAt| at.stack.and_then(|stack| self.frame(facts, stack));
         let mut seen: BTreeMap<SeenAt, f64> = BTreeMap::new();
         for (at, seen_there) in &ledger.split.criticality.seen {
             if here(at).is_some() {
@@ -106,16 +121,53 @@ impl<'t> Repeated<'t> {
         }
         running(facts, &by_weight(seen), here).map(|r| r.culprit)
     }
+
+    /// True where it takes longer in each thread than in one alone, for another reason than that each repeats it.
+    pub fn is_slower(&self) -> bool {
+        self.ratio > MOST
+    }
+
+    /// The function's frame in a stack; `None` where the stack is not in it, or in a call that the threads share.
+    pub(super) fn frame(&self, facts: &Facts<'_, 't>, stack: StackId) -> Option<Code<'t>> {
+        let frames = facts.model.stacks.frames(stack);
+        let shared = frames.iter().any(|c| self.shared.contains(&(c.name(), c.module)));
+        frames.into_iter().find(|c| !shared && (c.name(), c.module) == self.function)
+    }
+}
+
+/// The repeated work that explains the growth of code at a count; `None` where counted instructions or a runtime's compiler
+/// do, or may.
+pub fn told<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, code: &SlowerCode<'t>) -> Option<Repeated<'t>> {
+    // Where instructions are counted, they decide.
+    if code.instructions.is_some() && !code.more_instructions() {
+        return None;
+    }
+    let repeated = repeated(facts, ledger, code)?;
+    // What each thread repeats at one count, it repeats at each.
+    let not_compiling =
+        |at: &Ledger<'_, 't>| slower_code::at(facts, at).is_some_and(|code| !while_compiling(facts, at, &code));
+    (code.instructions.is_some() || facts.ledgers.iter().any(not_compiling)).then_some(repeated)
+}
+
+/// True where a runtime's compiler worked for so long that the growth may be code that it had not reached yet: as long as
+/// it works, each processor may run such code, and each thread runs it, however many there are.
+///
+/// Decides: whether code that takes longer while the runtime compiles may be repeated or new work; else it stays unsure.
+/// From: reasoned: until a method is compiled, each thread runs its slower form, so its time in each thread stays the same, as
+/// that of repeated work does. On all processors that is at most the compiler's time for each of them. Work that is
+/// repeated at a larger count, where it takes longer than that, is repeated at this one.
+/// Shown by: `code_that_a_compiler_has_not_reached_yet_may_only_be_slower`,
+/// `repeated_work_is_told_beside_a_compiler_too`, `work_that_is_repeated_at_one_count_is_repeated_at_each`.
+/// Wrong if: a short program in Java repeats work for less time than its compiler takes: more work stays unsure.
+pub fn while_compiling(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>, code: &SlowerCode<'_>) -> bool {
+    let compiling = ledger.sum(|id| id == LineId::Compiling).0;
+    code.seconds.0 <= compiling * f64::from(facts.processors.min(ledger.account.threads))
 }
 
 /// The innermost function that each thread runs in full and that explains the growth of code. `None` where the counts
 /// do not tell (one within the processors and one above are needed), and where it has, or may have unseen, a loop that
 /// waits.
-pub(super) fn repeated<'t>(
-    facts: &Facts<'_, 't>,
-    ledger: &Ledger<'_, 't>,
-    code: &SlowerCode<'t>,
-) -> Option<Repeated<'t>> {
+fn repeated<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, code: &SlowerCode<'t>) -> Option<Repeated<'t>> {
     let base = facts.ledgers.first()?;
     let more = facts.ledgers.get(1..).unwrap_or_default();
     let within = more.iter().rfind(|l| l.account.threads <= facts.processors)?;
@@ -132,12 +184,14 @@ pub(super) fn repeated<'t>(
         let each = |l: &Ledger<'_, 't>, function: &Function<'t>| sum(l, function) / f64::from(l.account.threads);
         let is_repeated = |function: &Function<'t>| {
             let nearly_all = sum(base, function) > (1.0 - PACE_SHARE) * at(base).map_or(0.0, |times| times.code);
+            let step = each(beyond, function) / each(within, function);
+            let most = if (SAME_BEYOND..=1.0 / SAME_BEYOND).contains(&step) { MOST_SLOWED } else { MOST };
             let same = |l: &Ledger<'_, 't>| {
                 let threads = Some(l.account.threads).filter(|threads| nearly_all && *threads > facts.processors);
                 let least = threads.map_or(LEAST, least_at_any_pace);
-                (least..=MOST).contains(&(each(l, function) / each(base, function)))
+                (least..=most).contains(&(each(l, function) / each(base, function)))
             };
-            more.iter().all(same) && each(beyond, function) > falls * each(within, function)
+            more.iter().all(same) && step > falls
         };
         let explains = |function: &Function<'t>| sum(ledger, function) - sum(base, function) >= EXPLAINS * grown;
         // Where waiting loops are not observed, a function small enough to be one may be one.
@@ -148,7 +202,11 @@ pub(super) fn repeated<'t>(
         // Of two that take the same time, one calls the other.
         let depth = |f: &Function<'t>| at(ledger).and_then(|times| times.functions.get(f)).map(|spent| spent.1);
         let inner = |a: &Function<'t>, b: &Function<'t>| depth(a).cmp(&depth(b)).then(a.cmp(b));
-        let function = found.min_by(|a, b| sum(ledger, a).total_cmp(&sum(ledger, b)).then_with(|| inner(a, b)))?;
+        // Where the program's own code repeats it, users look there and not at a library's inner function.
+        let foreign = |f: &Function<'t>| at(ledger).is_some_and(|times| times.foreign == Some(*f));
+        let smaller = |a: &Function<'t>, b: &Function<'t>| sum(ledger, a).total_cmp(&sum(ledger, b));
+        let function =
+            found.min_by(|a, b| foreign(a).cmp(&foreign(b)).then(smaller(a, b)).then_with(|| inner(a, b)))?;
         Some((function, each(beyond, &function) / each(base, &function)))
     };
     if let Some((function, ratio)) = find(&all, code.seconds.0) {
@@ -202,6 +260,8 @@ struct Times<'t> {
     functions: BTreeMap<Function<'t>, (f64, u64)>,
     /// In all code that does work.
     code: f64,
+    /// The function `leaf`, where no code of the program has its name: a library's or a runtime's.
+    foreign: Option<Function<'t>>,
 }
 
 impl<'t> Times<'t> {
@@ -235,15 +295,17 @@ impl<'t> Times<'t> {
                 code += count;
             }
         }
-        if let Some(leaf) = leaf {
+        let foreign = leaf.filter(|leaf| !samples.contains_key(leaf));
+        if let Some(leaf) = foreign {
             let alone = ledger.profile.counts.get(&Doing::Function(leaf.0, leaf.1)).copied().unwrap_or(0);
-            samples.entry(leaf).or_insert((alone, 0));
+            samples.insert(leaf, (alone, 0));
         }
         let each = seconds_a_sample(ledger) * ledger.on_cpu_scale;
         Times {
             threads: ledger.account.threads,
             functions: samples.into_iter().map(|(f, (count, depth))| (f, (count as f64 * each, depth))).collect(),
             code: code as f64 * each,
+            foreign,
         }
     }
 
