@@ -111,7 +111,7 @@ pub(super) fn summed_up<'t>(frames: &[Code<'t>], in_call: bool, lock_calls: &Has
     let before = frames.get(..own.unwrap_or(frames.len())).unwrap_or(frames);
     let own = own.filter(|at| frames.get(*at).is_some_and(|c| c.owner == Owner::Own));
     let called_in = match first {
-        Some(_) => before.iter().rev().find(|c| !stub(c) && !interpreter(c)),
+        Some(_) => before.iter().rev().find(|c| !stub(c) && !c.stub && !interpreter(c)),
         // No own frame: the innermost function of a package that the program was built with, as of the pool whose
         // worker this is; else the outermost named frame that is not a thread's start function. What a virtual machine
         // runs says more than the machine's own loop around it.
@@ -227,6 +227,12 @@ mod tests {
             assert_eq!(view.own.and_then(|c| c.name()), Some("simulate"));
             assert_eq!(view.primitive, None);
         });
+    }
+
+    #[test]
+    fn what_enters_a_function_is_not_what_was_called() {
+        let stack = "?@libc.so.6 < finish@libapp.so < Builtins_InterpreterEntryTrampoline@node < open@app app.js:3";
+        check(stack, |view, _| assert_eq!(view.entry.and_then(|c| c.name()), Some("finish")));
     }
 
     #[test]

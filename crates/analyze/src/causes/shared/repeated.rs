@@ -16,7 +16,7 @@ use crate::causes::shared::slower_code::{self, LARGEST_WAITING_LOOP, SlowerCode,
 use crate::facts::Facts;
 use crate::model::code::{Code, Owner};
 use crate::runtimes::Theme;
-use recording::tables::Mode;
+use recording::tables::{Mode, ModuleKind};
 use recording::{StackId, ThreadId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -93,8 +93,21 @@ const EXPLAINS: f64 = 0.5;
 /// the pace.
 const PACE_SHARE: f64 = 0.1;
 
-/// A function, by name and module.
-type Function<'t> = (Option<&'t str>, &'t str);
+/// A function, by name and module. Functions without a name, as of JavaScript, by file and line.
+type Function<'t> = (Option<&'t str>, &'t str, u32);
+
+fn function_of<'t>(code: &Code<'t>) -> Function<'t> {
+    let file = code.frame.file.as_deref().filter(|_| code.kind == ModuleKind::Anonymous && is_nameless(code.name()));
+    match file {
+        Some(file) => (code.name(), file, code.frame.line.unwrap_or(0)),
+        None => (code.name(), code.module, 0),
+    }
+}
+
+/// True for a runtime's word in brackets in place of a name.
+fn is_nameless(name: Option<&str>) -> bool {
+    name.is_some_and(|name| name.starts_with('(') && !name.contains("::"))
+}
 
 /// Work that is repeated.
 #[derive(Debug, Clone)]
@@ -130,8 +143,8 @@ impl<'t> Repeated<'t> {
     /// The function's frame in a stack; `None` where the stack is not in it, or in a call that the threads share.
     pub(super) fn frame(&self, facts: &Facts<'_, 't>, stack: StackId) -> Option<Code<'t>> {
         let frames = facts.model.stacks.frames(stack);
-        let shared = frames.iter().any(|c| self.shared.contains(&(c.name(), c.module)));
-        frames.into_iter().find(|c| !shared && (c.name(), c.module) == self.function)
+        let shared = frames.iter().any(|c| self.shared.contains(&function_of(c)));
+        frames.into_iter().find(|c| !shared && function_of(c) == self.function)
     }
 }
 
@@ -173,7 +186,10 @@ fn repeated<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, code: &SlowerCod
     let within = more.iter().rfind(|l| l.account.threads <= facts.processors)?;
     let beyond = more.last().filter(|l| l.account.threads > facts.processors)?;
     // Code without a name is all of its module's, and no function.
-    let leaf = code.function.map(|(name, module, _)| (name, module)).filter(|(name, _)| name.is_some());
+    let leaf = code
+        .function
+        .map(|(name, module, _)| (name, module, 0))
+        .filter(|(name, ..)| name.is_some() && !is_nameless(*name));
     let all = Times::of_all(facts, leaf, &BTreeSet::new());
     // Halfway between repeated work (1: the time per thread stays) and shared work (the time per thread falls as
     // threads increase).
@@ -286,7 +302,7 @@ impl<'t> Times<'t> {
             let own = frames.iter().enumerate().filter(|(_, c)| c.owner == Owner::Own && c.name().is_some());
             // From the outermost to the innermost frame, so that a function that calls itself counts at its innermost.
             let functions: BTreeMap<Function, u64> =
-                own.rev().map(|(depth, c): (usize, &Code<'t>)| ((c.name(), c.module), depth as u64)).collect();
+                own.rev().map(|(depth, c): (usize, &Code<'t>)| (function_of(c), depth as u64)).collect();
             if !functions.keys().any(|f| except.contains(f)) {
                 for (function, depth) in functions {
                     let spent = samples.entry(function).or_default();
@@ -326,7 +342,7 @@ fn in_each_thread<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, function: 
     let mut within: HashMap<StackId, bool> = HashMap::new();
     let mut inside = |stack: StackId| {
         let frames = || facts.model.stacks.frames(stack);
-        *within.entry(stack).or_insert_with(|| frames().iter().any(|c| (c.name(), c.module) == *function))
+        *within.entry(stack).or_insert_with(|| frames().iter().any(|c| function_of(c) == *function))
     };
     // A task of a scheduler moves between threads.
     let mut threads: BTreeMap<(Option<u64>, Option<ThreadId>), u64> = BTreeMap::new();
@@ -354,14 +370,14 @@ fn works<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, stack: StackId) -> 
 
 /// How many addresses hold nearly all samples in a function and in what it calls.
 fn size<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, function: &Function<'t>) -> usize {
-    let is = |c: &Code<'_>| (c.name(), c.module) == *function;
+    let is = |c: &Code<'_>| function_of(c) == *function;
     addresses_of(facts, ledger, |stack| facts.model.stacks.frames(stack).iter().any(is))
 }
 
 /// True when a loop that waits for another thread was found in a function or in what it calls.
 fn waits<'t>(facts: &Facts<'_, 't>, function: &Function<'t>) -> bool {
     let stacks = &facts.model.stacks;
-    let is = |c: &Code<'_>| (c.name(), c.module) == *function;
+    let is = |c: &Code<'_>| function_of(c) == *function;
     let below = |stack: Option<StackId>| stack.is_some_and(|s| stacks.frames(s).iter().any(is));
     let mut loops = facts.model.sharing.loops.iter();
     loops.any(|one| stacks.code(one.frame).iter().any(is) || one.rows.iter().any(|row| below(row.user_stack)))

@@ -33,8 +33,17 @@ impl Runtime for Node {
 const LOCKS: [&str; 5] = ["lock", "lockSync", "acquireLock", "takeLock", "lockMutex"];
 
 /// V8's names for generated code that is no function of the program (`LogEventListener::CodeTag`, builtins of the
-/// library).
-const STUBS: [&str; 6] = ["Builtin:", "BytecodeHandler:", "Handler:", "RegExp:", "Stub:", "Callback:"];
+/// library), and for the builtins through which it enters functions.
+const STUBS: [&str; 8] = [
+    "Builtin:",
+    "Builtins_Interpreter",
+    "Builtins_JSEntry",
+    "BytecodeHandler:",
+    "Handler:",
+    "RegExp:",
+    "Stub:",
+    "Callback:",
+];
 
 /// Files, names of hosts, compression and cryptography (docs.libuv.org, "Thread pool work scheduling").
 static LIBUV_POOL: WorkerPool = WorkerPool {
@@ -118,5 +127,12 @@ mod tests {
         assert_eq!(primitive(&format!("{wait} < take < lock")), Some(None));
         assert_eq!(primitive(&format!("{wait} < unlock < book")), Some(None));
         assert_eq!(primitive("pthread_cond_wait < uv_cond_wait < worker < lock"), None);
+    }
+
+    #[test]
+    fn what_enters_a_function_is_none_of_the_program() {
+        assert!(Node.is_stub("Builtins_InterpreterEntryTrampoline") && Node.is_stub("Builtins_JSEntryTrampoline"));
+        // Near miss: what the program calls.
+        assert!(!Node.is_stub("Builtins_ArrayPrototypeSort"));
     }
 }
