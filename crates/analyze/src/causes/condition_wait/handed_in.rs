@@ -27,13 +27,7 @@ pub(super) fn handed_in(
     seen: &[(SeenAt, f64)],
 ) -> Option<Culprit> {
     let stacks = &facts.model.stacks;
-    let (mut own, mut told) = (0.0, 0.0);
-    for (at, weight) in seen {
-        let is_own = stacks.view(at.stack, false).own.is_some();
-        own += if is_own { *weight } else { 0.0 };
-        told += if is_own || !at.stack.is_some_and(|stack| stacks.is_cut(stack)) { *weight } else { 0.0 };
-    }
-    if own > OWN * told {
+    if runs_own_code(facts, seen) {
         return None;
     }
     let waits = ledger.traced.waits.values().filter(|wait| threads.contains(&wait.thread));
@@ -44,10 +38,26 @@ pub(super) fn handed_in(
     culprit(&views, Blamed::Own)
 }
 
-/// The library's pool that these threads are of. One stack tells: such threads do nothing else, and stacks of
-/// hand-written code often break off before it.
+/// True for a stage that runs code of the program.
+fn runs_own_code(facts: &Facts<'_, '_>, seen: &[(SeenAt, f64)]) -> bool {
+    let stacks = &facts.model.stacks;
+    let (mut own, mut told) = (0.0, 0.0);
+    for (at, weight) in seen {
+        let is_own = stacks.view(at.stack, false).own.is_some();
+        own += if is_own { *weight } else { 0.0 };
+        told += if is_own || !at.stack.is_some_and(|stack| stacks.is_cut(stack)) { *weight } else { 0.0 };
+    }
+    own > OWN * told
+}
+
+/// The library's pool that these threads are of; `None` for a stage that runs code of the program: an event loop calls it
+/// when the pool has done its part. One stack tells: such threads do nothing else, and stacks of hand-written code often
+/// break off before it.
 pub(super) fn pool(facts: &Facts<'_, '_>, seen: &[(SeenAt, f64)]) -> Option<&'static WorkerPool> {
     let stacks = &facts.model.stacks;
+    if runs_own_code(facts, seen) {
+        return None;
+    }
     let frames = seen.iter().filter_map(|(at, _)| at.stack).flat_map(|stack| stacks.frames(stack));
     frames.filter_map(|code| code.name()).find_map(runtimes::worker_pool)
 }

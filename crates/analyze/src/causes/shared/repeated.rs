@@ -87,7 +87,7 @@ const EXPLAINS: f64 = 0.5;
 /// From: statistics: of a second, sampled each millisecond, a tenth leaves an error of a tenth.
 /// Shown by: `runs_at_another_pace_are_compared_by_the_work_that_threads_share`,
 /// `a_faster_run_with_more_threads_than_processors_repeats_nearly_all_work_too`,
-/// `what_grows_with_the_processors_only_is_not_repeated_at_any_pace`.
+/// `runs_at_another_pace_are_compared_by_all_other_work`, `what_grows_with_the_processors_only_is_not_repeated_at_any_pace`.
 /// Wrong if: a program repeats more than nine tenths of its work, and with a thread for each processor it runs at less than
 /// 0.8 of the pace of the single thread: more work stays unsure. Or runs take much less than a second: then few samples set
 /// the pace.
@@ -95,6 +95,15 @@ const PACE_SHARE: f64 = 0.1;
 
 /// A function, by name and module. Functions without a name, as of JavaScript, by file and line.
 type Function<'t> = (Option<&'t str>, &'t str, u32);
+
+/// What is known of the pace of runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pace {
+    /// It is the same, or times are given at one.
+    Known,
+    /// It is that of all code outside of the function, which threads then share.
+    OfTheRest,
+}
 
 fn function_of<'t>(code: &Code<'t>) -> Function<'t> {
     let file = code.frame.file.as_deref().filter(|_| code.kind == ModuleKind::Anonymous && is_nameless(code.name()));
@@ -194,10 +203,20 @@ fn repeated<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, code: &SlowerCod
     // Halfway between repeated work (1: the time per thread stays) and shared work (the time per thread falls as
     // threads increase).
     let falls = f64::midpoint(1.0, f64::from(within.account.threads) / f64::from(beyond.account.threads));
-    let find = |times: &[Times<'t>], grown: f64| {
+    let find = |times: &[Times<'t>], grown: f64, pace: Pace| {
         let at = |l: &Ledger<'_, 't>| times.iter().find(|t| t.threads == l.account.threads);
         let sum = |l: &Ledger<'_, 't>, function: &Function<'t>| at(l).map_or(0.0, |times| times.of(function));
-        let each = |l: &Ledger<'_, 't>, function: &Function<'t>| sum(l, function) / f64::from(l.account.threads);
+        let rest = |l: &Ledger<'_, 't>, f: &Function<'t>| at(l).map_or(0.0, |times| times.code - times.of(f));
+        let pace_of = |l: &Ledger<'_, 't>, f: &Function<'t>| match pace {
+            Pace::Known => 1.0,
+            Pace::OfTheRest => rest(l, f) / rest(base, f),
+        };
+        let each = |l: &Ledger<'_, 't>, f: &Function<'t>| sum(l, f) / f64::from(l.account.threads) / pace_of(l, f);
+        // Work that threads share takes the same time in sum.
+        let is_shared = |f: &Function<'t>| {
+            let enough = rest(base, f) >= PACE_SHARE * at(base).map_or(0.0, |times| times.code);
+            pace == Pace::Known || enough && more.iter().all(|l| (1.0 / MOST..=MOST).contains(&pace_of(l, f)))
+        };
         let is_repeated = |function: &Function<'t>| {
             let nearly_all = sum(base, function) > (1.0 - PACE_SHARE) * at(base).map_or(0.0, |times| times.code);
             let step = each(beyond, function) / each(within, function);
@@ -214,7 +233,8 @@ fn repeated<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, code: &SlowerCod
         let seen = |f: &Function<'t>| facts.model.sharing.observed || size(facts, ledger, f) > LARGEST_WAITING_LOOP;
         let of_base = at(base).map(|times| times.functions.keys().copied()).into_iter().flatten();
         let in_each = |f: &Function<'t>| more.iter().all(|l| in_each_thread(facts, l, f));
-        let found = of_base.filter(|f| explains(f) && is_repeated(f) && seen(f) && in_each(f) && !waits(facts, f));
+        let found = of_base
+            .filter(|f| explains(f) && is_shared(f) && is_repeated(f) && seen(f) && in_each(f) && !waits(facts, f));
         // Of two that take the same time, one calls the other.
         let depth = |f: &Function<'t>| at(ledger).and_then(|times| times.functions.get(f)).map(|spent| spent.1);
         let inner = |a: &Function<'t>, b: &Function<'t>| depth(a).cmp(&depth(b)).then(a.cmp(b));
@@ -225,16 +245,17 @@ fn repeated<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, code: &SlowerCod
             found.min_by(|a, b| foreign(a).cmp(&foreign(b)).then(smaller(a, b)).then_with(|| inner(a, b)))?;
         Some((function, each(beyond, &function) / each(base, &function)))
     };
-    if let Some((function, ratio)) = find(&all, code.seconds.0) {
-        return Some(Repeated { function, ratio, shared: BTreeSet::new(), in_part: ratio < LEAST });
+    let whole = |(function, ratio)| Repeated { function, ratio, shared: BTreeSet::new(), in_part: ratio < LEAST };
+    if let Some(found) = find(&all, code.seconds.0, Pace::Known) {
+        return Some(whole(found));
     }
     let shared = shared(facts, &all);
-    if shared.is_empty() {
-        return None;
-    }
-    let times = at_one_pace(&all, Times::of_all(facts, leaf, &shared))?;
+    let apart = (!shared.is_empty()).then(|| at_one_pace(&all, Times::of_all(facts, leaf, &shared))).flatten();
+    let Some(times) = apart else { return find(&all, code.seconds.0, Pace::OfTheRest).map(whole) };
     let of = |l: &Ledger<'_, 't>| times.iter().find(|t| t.threads == l.account.threads).map_or(0.0, |t| t.code);
-    let (function, ratio) = find(&times, code.seconds.0.max(of(ledger) - of(base)))?;
+    let Some((function, ratio)) = find(&times, code.seconds.0.max(of(ledger) - of(base)), Pace::Known) else {
+        return find(&all, code.seconds.0, Pace::OfTheRest).map(whole);
+    };
     let in_part = ratio < LEAST || times.first()?.of(&function) < all.first()?.of(&function);
     Some(Repeated { function, ratio, shared, in_part })
 }

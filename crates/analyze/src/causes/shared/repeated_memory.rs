@@ -50,10 +50,10 @@ pub fn collected_for<'t>(
     Some((ran.0 + waited.0, ran.1.hypot(waited.1)))
 }
 
-/// True where the collector works for what each thread builds for itself.
+/// True where the collector works for what each thread builds for itself: what is repeated at one count is repeated at each.
 pub fn collects_for_repeated<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>) -> bool {
-    let code = slower_code::at(facts, ledger);
-    let repeated = code.and_then(|code| repeated::told(facts, ledger, &code));
+    let told = |at: &Ledger<'_, 't>| repeated::told(facts, at, &slower_code::at(facts, at)?);
+    let repeated = facts.ledgers.iter().find_map(told);
     repeated.is_some_and(|repeated| collected_for(facts, ledger, &repeated).is_some())
 }
 

@@ -205,6 +205,11 @@ mod positive {
         assert_eq!(plain.1, "transform");
         let uv = told("sha512@node < node::ThreadPoolWork::ScheduleWork()::_FUN(uv_work_s*)@node < worker@node");
         assert!(uv.0.contains("the one thread of libuv's pool") && uv.2.contains("raise UV_THREADPOOL_SIZE"), "{uv:?}");
+        // An event loop that goes on with what the pool has done is no thread of the pool.
+        let event_loop = told(
+            "encode@app app.c:70 < node::ThreadPoolWork::ScheduleWork()::_FUN(uv_work_s*, int)@node < uv_run@node",
+        );
+        assert!(!event_loop.0.contains("libuv") && !event_loop.2.contains("UV_THREADPOOL_SIZE"), "{event_loop:?}");
         let own = told("hash@app app.c:70 < worker@/usr/lib/libhash.so < start_thread@libc.so.6");
         assert!(!own.0.contains("comes from") && own.1 == "hash", "its own code says more: {own:?}");
     }

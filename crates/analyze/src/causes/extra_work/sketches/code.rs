@@ -157,6 +157,23 @@ mod positive {
         assert!(cause.summary.starts_with("Each thread does most of load (app.c:9)"), "{}", cause.summary);
     }
 
+    /// The run of a single thread was 1.4 times as slow as the others, and the repeated work is called by the shared work.
+    /// The near miss: it is shared, too.
+    #[test]
+    fn runs_at_another_pace_are_compared_by_all_other_work() {
+        let told = |two: u64, four: u64| {
+            let parse = |i| format!("parse@app app.c:{} < count@app app.c:80 < load@app app.c:12", 100 + i % 60);
+            let tables = repeats([700, two, four], parse, [560, 400, 400], "count@app app.c:81 < load@app app.c:12");
+            found(&answer_for(&tables), CauseId::EXTRA_WORK).map(|cause| cause.summary.clone())
+        };
+        let repeated = told(500, 500);
+        assert!(
+            repeated.as_ref().is_some_and(|told| told.starts_with("Each thread does all of parse")),
+            "{repeated:?}"
+        );
+        assert_eq!(told(250, 125), None);
+    }
+
     #[test]
     fn work_that_each_thread_repeats_is_told_without_counters() {
         let answer = answer_for(&each_builds(500, 500));
