@@ -246,18 +246,19 @@ fn repeated<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, code: &SlowerCod
         Some((function, each(beyond, &function) / each(base, &function)))
     };
     let whole = |(function, ratio)| Repeated { function, ratio, shared: BTreeSet::new(), in_part: ratio < LEAST };
-    if let Some(found) = find(&all, code.seconds.0, Pace::Known) {
-        return Some(whole(found));
-    }
-    let shared = shared(facts, &all);
-    let apart = (!shared.is_empty()).then(|| at_one_pace(&all, Times::of_all(facts, leaf, &shared))).flatten();
-    let Some(times) = apart else { return find(&all, code.seconds.0, Pace::OfTheRest).map(whole) };
-    let of = |l: &Ledger<'_, 't>| times.iter().find(|t| t.threads == l.account.threads).map_or(0.0, |t| t.code);
-    let Some((function, ratio)) = find(&times, code.seconds.0.max(of(ledger) - of(base)), Pace::Known) else {
-        return find(&all, code.seconds.0, Pace::OfTheRest).map(whole);
+    let apart_from_shared = || {
+        let shared = shared(facts, &all);
+        let without = (!shared.is_empty()).then(|| Times::of_all(facts, leaf, &shared))?;
+        let times = at_one_pace(&all, without)?;
+        let of = |l: &Ledger<'_, 't>| times.iter().find(|t| t.threads == l.account.threads).map_or(0.0, |t| t.code);
+        let (function, ratio) = find(&times, code.seconds.0.max(of(ledger) - of(base)), Pace::Known)?;
+        let in_part = ratio < LEAST || times.first()?.of(&function) < all.first()?.of(&function);
+        Some(Repeated { function, ratio, shared, in_part })
     };
-    let in_part = ratio < LEAST || times.first()?.of(&function) < all.first()?.of(&function);
-    Some(Repeated { function, ratio, shared, in_part })
+    find(&all, code.seconds.0, Pace::Known)
+        .map(whole)
+        .or_else(apart_from_shared)
+        .or_else(|| find(&all, code.seconds.0, Pace::OfTheRest).map(whole))
 }
 
 /// The smallest such ratio with more threads than processors, of a function that holds nearly all work: nothing else shows
