@@ -79,7 +79,8 @@ pub const META: Meta = Meta {
 fn judge(facts: &Facts<'_, '_>, meta: &Meta) -> Outcome {
     match by_lines(facts, meta, explain) {
         Outcome::Clear(why) => {
-            facts.in_order().into_iter().find_map(few_at_work::open).map_or(Outcome::Clear(why), Outcome::Unsure)
+            let open = |ledger| few_at_work::open(facts, ledger);
+            facts.in_order().into_iter().find_map(open).map_or(Outcome::Clear(why), Outcome::Unsure)
         }
         outcome => outcome,
     }

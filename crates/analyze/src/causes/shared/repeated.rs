@@ -46,7 +46,7 @@ const MOST: f64 = 1.6;
 /// each.
 ///
 /// Decides: above which ratio work that each thread repeats may be slower for other reasons as well.
-/// From: chosen: twice the factor of `MOST`, once for processors that are hardware threads of one core and once for caches
+/// From: chosen: the factor of `MOST` two times over, once for processors that are hardware threads of one core and once for caches
 /// and memory that they share. Work that threads share never takes as long in each thread with more of them.
 /// Shown by: `repeated_work_that_memory_slows_down_too_is_repeated`,
 /// `what_grows_with_the_processors_only_is_not_repeated_at_any_pace`.

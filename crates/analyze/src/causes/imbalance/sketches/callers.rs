@@ -182,3 +182,21 @@ fn a_part_for_one_thread_alone_excludes_unequal_shares() {
     assert!(found(&answer, CauseId::SERIAL_PHASE).is_some(), "{:#?}", answer.verdict);
     assert!(answer.verdict.clear.contains(&CauseId::IMBALANCE), "{:#?}", answer.verdict);
 }
+
+/// A pool's worker runs `beside` for a part of the time and then waits for work, while the main thread goes on.
+fn busy_stage(beside: &str) -> Answer {
+    const NO_WORK: &str = "pthread_cond_wait@libc.so.6 < take@app app.cc:30 < worker@app app.cc:31";
+    run(1.3, |run| {
+        run.thread("main").runs(us(1_000_000), OWN_ROWS);
+        run.thread("a").runs(us(300_000), beside).locks(0x300, us(700_000), NO_WORK, "main");
+    })
+}
+
+/// The near miss: what waits runs something else.
+#[test]
+fn a_busy_stage_that_runs_what_those_run_that_wait_may_have_a_larger_share() {
+    let answer = busy_stage(ROWS);
+    assert!(missing(&answer, CauseId::IMBALANCE).contains("run themselves at other times"), "{:#?}", answer.verdict);
+    let answer = busy_stage(OTHER);
+    assert!(answer.verdict.clear.contains(&CauseId::IMBALANCE), "{:#?}", answer.verdict);
+}
