@@ -212,6 +212,11 @@ impl<'t> Code<'t> {
         self.frame.function.as_deref()
     }
 
+    /// The function by module and name.
+    pub fn function(&self) -> (&'t str, Option<&'t str>) {
+        (self.module, self.name())
+    }
+
     /// What it is called in an answer.
     pub fn site(&self) -> Site {
         Site {

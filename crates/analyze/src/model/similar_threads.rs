@@ -40,6 +40,43 @@ pub fn innermost_functions(stacks: &Stacks<'_>, samples: &[&Sample]) -> BTreeMap
     calls_up_to(1, stacks, by_thread(samples))
 }
 
+/// For each of a thread's functions, the shares of its samples that have it as the innermost of the program's own, and that
+/// have it as one of the two innermost.
+#[derive(Debug, Default)]
+pub struct Near(BTreeMap<usize, (f64, f64)>);
+
+/// What each thread's samples have near their inner end.
+pub fn near_functions(stacks: &Stacks<'_>, samples: &[&Sample]) -> BTreeMap<ThreadId, Near> {
+    let mut numbers: HashMap<FunctionKey<'_>, usize> = HashMap::new();
+    let mut found: BTreeMap<ThreadId, (Near, f64)> = BTreeMap::new();
+    for (thread, stack) in by_thread(samples) {
+        let (near, all) = found.entry(thread).or_default();
+        *all += 1.0;
+        let Some(stack) = stack else { continue };
+        let frames = stacks.frames(stack);
+        let own = frames.iter().filter(|c| c.owner == Owner::Own).map(key);
+        let mut inner: Vec<_> = own.take(2).collect();
+        inner.dedup();
+        for (depth, function) in inner.into_iter().enumerate() {
+            let next = numbers.len();
+            let (innermost, seen) = near.0.entry(*numbers.entry(function).or_insert(next)).or_default();
+            *innermost += if depth == 0 { 1.0 } else { 0.0 };
+            *seen += 1.0;
+        }
+    }
+    let shares = |(near, all): (Near, f64)| near.0.into_iter().map(|(f, (a, b))| (f, (a / all, b / all))).collect();
+    found.into_iter().map(|(thread, of)| (thread, Near(shares(of)))).collect()
+}
+
+impl Near {
+    /// True where one thread spends more than `most` of its samples in a function, and the other in the same one and what it
+    /// calls: a compiler may put a called function into its caller in one thread's code and not in the other's.
+    pub fn is_like(&self, other: &Near, most: f64) -> bool {
+        let of_other = |f: &usize| other.0.get(f).copied().unwrap_or_default();
+        self.0.iter().any(|(f, own)| own.1.min(of_other(f).1) > most && own.0.max(of_other(f).0) > most)
+    }
+}
+
 /// The calls between the innermost `functions` of each sample.
 fn calls_up_to<K: Copy + Ord + Hash>(
     functions: usize,
@@ -70,6 +107,10 @@ fn calls_up_to<K: Copy + Ord + Hash>(
     found
 }
 
+fn key<'t>(code: &Code<'t>) -> FunctionKey<'t> {
+    (code.module, code.name(), if code.name().is_some() { 0 } else { code.frame.address })
+}
+
 /// The calls between the innermost `functions` of a stack. `numbers`: the functions that have a number so far.
 fn edges<'t>(
     functions: usize,
@@ -77,13 +118,12 @@ fn edges<'t>(
     stack: StackId,
     numbers: &mut HashMap<FunctionKey<'t>, usize>,
 ) -> BTreeSet<(Option<usize>, usize)> {
-    let name = |c: &Code<'t>| (c.module, c.name(), if c.name().is_some() { 0 } else { c.frame.address });
     let frames = stacks.frames(stack);
     let own = frames.iter().filter(|c| c.owner == Owner::Own).take(functions);
     let own: Vec<usize> = own
         .map(|c| {
             let next = numbers.len();
-            *numbers.entry(name(c)).or_insert(next)
+            *numbers.entry(key(c)).or_insert(next)
         })
         .collect();
     match own.as_slice() {

@@ -8,7 +8,6 @@ use crate::account::lines::{Shape, Why};
 use crate::account::pieces::Activity;
 use crate::causes::shared::line;
 use crate::facts::{Facts, in_proportion, large};
-use crate::model::code::Code;
 use recording::{StackId, ThreadId};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -52,7 +51,7 @@ fn one_busy(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>) -> Option<String> {
     if !large(ledger, lost) {
         return None;
     }
-    let own = |stack: Option<StackId>| facts.model.stacks.view(stack, false).own.map(|code| function(&code));
+    let own = |stack: Option<StackId>| facts.model.stacks.view(stack, false).own.map(|code| code.function());
     let mut samples: BTreeMap<_, BTreeMap<ThreadId, u64>> = BTreeMap::new();
     for sample in &ledger.traced.samples {
         if let Some(function) = own(sample.user_stack) {
@@ -70,10 +69,6 @@ fn one_busy(facts: &Facts<'_, '_>, ledger: &Ledger<'_, '_>) -> Option<String> {
             in_proportion(ledger, lost)
         )
     })
-}
-
-fn function<'t>(code: &Code<'t>) -> (&'t str, Option<&'t str>) {
-    (code.module, code.name())
 }
 
 /// True where most of what runs while processors idle for this reason is such code.
