@@ -7,6 +7,7 @@
 //! `recording`.
 
 pub mod groups;
+mod holding_place;
 pub mod style;
 mod task_holders;
 
@@ -209,7 +210,7 @@ fn cause<'t>(
     lost: (f64, f64),
     meta: &Meta,
 ) -> Cause {
-    let mut culprit = group.and_then(Group::culprit);
+    let (mut culprit, in_library) = group.map_or((None, false), |group| holding_place::culprit(facts, ledger, group));
     let interpreter_s = group.is_some_and(Group::is_interpreter_s);
     let one_process = processes::waits_inside_one(ledger).map(|(pid, _)| pid).filter(|_| interpreter_s);
     if interpreter_s {
@@ -224,7 +225,6 @@ fn cause<'t>(
     if let Some(culprit) = &mut culprit {
         culprit.object_name = variable.map(str::to_owned);
     }
-    let in_library = group.is_some_and(Group::in_library);
     let held = group.filter(|g| !g.awake).map(|g| held_by(facts, ledger, g));
     let known = culprit.as_ref().and_then(|c| c.function.as_deref()).map(plain).filter(|_| in_library);
     let runtime_lock = runtime_lock(group, culprit.as_ref());
@@ -381,7 +381,7 @@ fn rows<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, group: Option<&Group
         if group.objects.len() > 1 {
             rows.push(evidence("locks of this make", group.objects.len() as f64, Unit::Of("locks"), "waits"));
         }
-        rows.extend(releaser(facts, traced, group));
+        rows.extend(holding_place::releaser(facts, ledger, group));
     }
     rows.push(evidence("time on a processor in lock and futex code", in_lock_code(ledger), Unit::Seconds, "samples"));
     rows.push(evidence("context switches a second", switches(traced), Unit::PerSecond, "threads"));
@@ -405,19 +405,6 @@ fn switches(traced: &Traced<'_>) -> f64 {
     let all = threads.fold(0_u64, |n, t| n.saturating_add(t.voluntary_switches).saturating_add(t.involuntary_switches));
     let length = seconds(traced.trace.end_ns.saturating_sub(traced.trace.begin_ns));
     if length > 0.0 { all as f64 / length } else { 0.0 }
-}
-
-/// Where holders released the lock, by the blocked time that ended there.
-fn releaser(facts: &Facts<'_, '_>, traced: &Traced<'_>, group: &Group<'_, '_>) -> Option<Evidence> {
-    let mut releases = BTreeMap::new();
-    for wake in group.waits.iter().filter_map(|w| traced.wakes.get(&w.wait.wait)).flatten() {
-        let own = facts.model.stacks.view(wake.waker_stack, true).own;
-        if let (Some(own), Some(_)) = (own, wake.waker) {
-            *releases.entry(place(&own.site())).or_insert(0.0) += wake.blocked_ns as f64;
-        }
-    }
-    let (site, blocked) = by_weight(releases).into_iter().next()?;
-    Some(evidence(format!("blocked time ended by a release in {site}"), blocked * 1e-9, Unit::Seconds, "wakes"))
 }
 
 #[cfg(test)]

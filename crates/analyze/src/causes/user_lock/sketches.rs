@@ -1,5 +1,6 @@
 //! Sketches of locks.
 
+mod holding_place;
 mod parking;
 mod placed;
 mod queues;
