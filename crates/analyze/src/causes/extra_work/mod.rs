@@ -2,10 +2,13 @@
 //!
 //! Evidence: functions that the baseline does not run and that are no waiting loops; more system calls per unit
 //! of work; more instructions, where counted; a function that each thread runs for as long as a single thread did, also
-//! with more threads than processors. More time in the same functions alone proves nothing: it may be memory, sharing,
-//! or a loop that waits.
+//! with more threads than processors; a function that takes many times as long, in the same parts, while all other code
+//! takes as long as before (`grown`). More time in the same functions alone proves nothing: it may be memory, sharing, or
+//! a loop that waits.
 //!
-//! May import: `account`, `answer`, `facts`, `shared`.
+//! May import: `account`, `answer`, `facts`, `model`, `shared`, `recording`.
+
+mod grown;
 
 use crate::account::profile::Doing;
 use crate::account::{Ledger, LineId};
@@ -141,17 +144,19 @@ fn calls<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, meta: &Meta) -> Vec
 /// Functions that do more work, where the evidence shows it.
 fn functions<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, code: &SlowerCode<'t>, meta: &Meta) -> Option<Cause> {
     let repeated = repeated::told(facts, ledger, code);
-    if repeated.is_none() && code.instructions.is_none() && while_compiling(facts, ledger, code) {
+    let grown = if repeated.is_none() { grown::told(facts, ledger, code) } else { None };
+    let known = repeated.is_some() || grown.is_some();
+    if !known && code.instructions.is_none() && while_compiling(facts, ledger, code) {
         return None;
     }
     // A loop that waits executes more instructions too.
     let more = code.more_instructions() || code.new && code.instructions.is_none();
-    if repeated.is_none() && (code.may_wait() || !more) {
+    if !known && (code.may_wait() || !more) {
         return None;
     }
     let collected = repeated.as_ref().and_then(|repeated| collected_for(facts, ledger, repeated)).unwrap_or_default();
-    let who = match &repeated {
-        Some(repeated) => repeated.culprit(facts, ledger),
+    let who = match repeated.as_ref().or(grown.as_ref().map(|grown| &grown.work)) {
+        Some(work) => work.culprit(facts, ledger),
         None => slower_code::culprit(facts, ledger, code),
     };
     let at = who.as_ref().map_or_else(|| "user-space code".to_owned(), named);
@@ -173,6 +178,10 @@ fn functions<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, code: &SlowerCo
         let what = "time of each thread in it at the largest count, over that at the smallest";
         rows.push(evidence(what, repeated.ratio, Unit::Ratio, "samples"));
     }
+    if let Some(grown) = &grown {
+        let what = "time in it per unit of work over that of the baseline, at the pace of all other code";
+        rows.push(evidence(what, grown.times, Unit::Ratio, "samples"));
+    }
     if collected.0 > 0.0 {
         let what = "time of the garbage collector for what it allocates, beyond the baseline, per unit of work";
         rows.push(evidence(what, collected.0, Unit::Seconds, "samples"));
@@ -180,14 +189,28 @@ fn functions<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, code: &SlowerCo
     if let Some(ratio) = code.instructions {
         rows.push(evidence("instructions per unit of work over those of the baseline", ratio, Unit::Ratio, "runs"));
     }
+    let counted = facts.counted();
+    let summary = match &grown {
+        Some(grown) => format!(
+            "More of {at} is done with {}: it takes {:.1} times as long for the same work, and all other code as long as before.",
+            counted.many(ledger.account.threads),
+            grown.times
+        ),
+        None => summary(&at, repeated.as_ref(), code.new, counted.word()),
+    };
+    let remedies = if grown.is_some() { vec![MADE_ANEW.to_owned()] } else { remedies(repeated.is_some()) };
     Some(Cause {
-        summary: summary(&at, repeated.as_ref(), code.new, facts.counted().word()),
+        summary,
         culprit: who,
         evidence: rows,
-        remedies: remedies(repeated.is_some()),
+        remedies,
         ..found(ledger, meta, (code.seconds.0 + collected.0, code.seconds.1.hypot(collected.1)))
     })
 }
+
+/// What helps where more of a function is done.
+const MADE_ANEW: &str = "look for what is made anew for each part of the work, as by an initial value for each task, or in a cache of \
+                         each thread: make it once and share it, or cut the work into fewer parts";
 
 /// What is said of the function `at`, as `counted` (threads, ...) become more.
 fn summary(at: &str, repeated: Option<&Repeated<'_>>, new: bool, counted: &str) -> String {

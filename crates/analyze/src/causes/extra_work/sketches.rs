@@ -2,4 +2,5 @@
 
 mod calls;
 mod code;
+mod grown;
 mod memory;

@@ -30,7 +30,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 /// `what_grows_with_the_processors_only_may_be_memory_and_is_not_called_repeated`.
 /// Wrong if: each thread repeats half of a function's work and shares the rest, in no function of its own: the cause stays
 /// unsure.
-const LEAST: f64 = 0.8;
+pub const LEAST: f64 = 0.8;
 
 /// The largest such ratio.
 ///
@@ -40,7 +40,7 @@ const LEAST: f64 = 0.8;
 /// Shown by: `work_that_each_thread_repeats_is_told_without_counters`, at 1.0.
 /// Wrong if: each thread repeats work that also waits for memory: both together take more than 1.6 times as long, and
 /// the cause stays unsure.
-const MOST: f64 = 1.6;
+pub const MOST: f64 = 1.6;
 
 /// The largest such ratio of a function that takes as long in each thread with more threads than processors as with one for
 /// each.
@@ -51,7 +51,7 @@ const MOST: f64 = 1.6;
 /// Shown by: `repeated_work_that_memory_slows_down_too_is_repeated`,
 /// `what_grows_with_the_processors_only_is_not_repeated_at_any_pace`.
 /// Wrong if: memory slows the repeated work down by more: more work stays unsure.
-const MOST_SLOWED: f64 = MOST * MOST;
+pub const MOST_SLOWED: f64 = MOST * MOST;
 
 /// The smallest ratio of each thread's time with more threads than processors to that with one for each, from which on it is
 /// the same.
@@ -78,7 +78,7 @@ const EQUAL: f64 = 0.5;
 /// From: chosen; no measurement.
 /// Shown by: `repeated_work_is_told_by_the_function_that_holds_it_all`.
 /// Wrong if: each thread repeats three functions of similar cost, and no function of the program calls all three.
-const EXPLAINS: f64 = 0.5;
+pub const EXPLAINS: f64 = 0.5;
 
 /// The smallest share of the code's time that work has which measures the pace of runs.
 ///
@@ -94,7 +94,7 @@ const EXPLAINS: f64 = 0.5;
 const PACE_SHARE: f64 = 0.1;
 
 /// A function, by name and module. Functions without a name, as of JavaScript, by file and line.
-type Function<'t> = (Option<&'t str>, &'t str, u32);
+pub type Function<'t> = (Option<&'t str>, &'t str, u32);
 
 /// What is known of the pace of runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,7 +105,8 @@ enum Pace {
     OfTheRest,
 }
 
-fn function_of<'t>(code: &Code<'t>) -> Function<'t> {
+/// The function that a frame is in.
+pub fn function_of<'t>(code: &Code<'t>) -> Function<'t> {
     let file = code.frame.file.as_deref().filter(|_| code.kind == ModuleKind::Anonymous && is_nameless(code.name()));
     match file {
         Some(file) => (code.name(), file, code.frame.line.unwrap_or(0)),
@@ -132,6 +133,11 @@ pub struct Repeated<'t> {
 }
 
 impl<'t> Repeated<'t> {
+    /// All of a function, with what it calls.
+    pub fn whole(function: Function<'t>, ratio: f64) -> Repeated<'t> {
+        Repeated { function, ratio, shared: BTreeSet::new(), in_part: ratio < LEAST }
+    }
+
     /// The function as a culprit, with the lines that lead to it.
     pub fn culprit(&self, facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>) -> Option<Culprit> {
         let here = |at: &SeenAt| at.stack.and_then(|stack| self.frame(facts, stack));
@@ -245,7 +251,7 @@ fn repeated<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, code: &SlowerCod
             found.min_by(|a, b| foreign(a).cmp(&foreign(b)).then(smaller(a, b)).then_with(|| inner(a, b)))?;
         Some((function, each(beyond, &function) / each(base, &function)))
     };
-    let whole = |(function, ratio)| Repeated { function, ratio, shared: BTreeSet::new(), in_part: ratio < LEAST };
+    let whole = |(function, ratio)| Repeated::whole(function, ratio);
     let apart_from_shared = || {
         let shared = shared(facts, &all);
         let without = (!shared.is_empty()).then(|| Times::of_all(facts, leaf, &shared))?;
@@ -291,20 +297,25 @@ fn at_one_pace<'t>(all: &[Times<'t>], without: Vec<Times<'t>>) -> Option<Vec<Tim
 }
 
 /// CPU seconds per unit of work at a count, scaled to the timed runs.
-struct Times<'t> {
-    threads: u32,
+pub struct Times<'t> {
+    /// Threads of the count.
+    pub threads: u32,
     /// In each of the program's functions with what it calls, and how far it is from the innermost function: the sum of
     /// frames over all samples. Also in the function `leaf` itself, whoever owns it.
-    functions: BTreeMap<Function<'t>, (f64, u64)>,
+    pub functions: BTreeMap<Function<'t>, (f64, u64)>,
     /// In all code that does work.
-    code: f64,
+    pub code: f64,
     /// The function `leaf`, where no code of the program has its name: a library's or a runtime's.
     foreign: Option<Function<'t>>,
 }
 
 impl<'t> Times<'t> {
     /// At every count, without the functions `except` and what they call.
-    fn of_all(facts: &Facts<'_, 't>, leaf: Option<Function<'t>>, except: &BTreeSet<Function<'t>>) -> Vec<Times<'t>> {
+    pub fn of_all(
+        facts: &Facts<'_, 't>,
+        leaf: Option<Function<'t>>,
+        except: &BTreeSet<Function<'t>>,
+    ) -> Vec<Times<'t>> {
         facts.ledgers.iter().map(|ledger| Times::at(facts, ledger, leaf, except)).collect()
     }
 
@@ -347,7 +358,8 @@ impl<'t> Times<'t> {
         }
     }
 
-    fn of(&self, function: &Function<'t>) -> f64 {
+    /// Seconds in a function with what it calls.
+    pub fn of(&self, function: &Function<'t>) -> f64 {
         self.functions.get(function).map_or(0.0, |spent| spent.0)
     }
 
@@ -397,7 +409,7 @@ fn size<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, function: &Function<
 }
 
 /// True when a loop that waits for another thread was found in a function or in what it calls.
-fn waits<'t>(facts: &Facts<'_, 't>, function: &Function<'t>) -> bool {
+pub fn waits<'t>(facts: &Facts<'_, 't>, function: &Function<'t>) -> bool {
     let stacks = &facts.model.stacks;
     let is = |c: &Code<'_>| function_of(c) == *function;
     let below = |stack: Option<StackId>| stack.is_some_and(|s| stacks.frames(s).iter().any(is));

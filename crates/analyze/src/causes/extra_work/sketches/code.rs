@@ -10,7 +10,7 @@ use recording::synthetic::{RunSketch, Sketch, ms};
 
 /// Each of 1, 2 and 4 threads runs at `place` for its number of milliseconds in `each`; what runs at `at` takes the
 /// milliseconds in `shared` in sum. Two processors.
-fn repeats(each: [u64; 3], place: impl Fn(u64) -> String, shared: [u64; 3], at: &str) -> Tables {
+pub(super) fn repeats(each: [u64; 3], place: impl Fn(u64) -> String, shared: [u64; 3], at: &str) -> Tables {
     repeats_beside_compiler(0, each, place, shared, at)
 }
 
