@@ -3,7 +3,7 @@
 //!
 //! A function then takes many times as long for a unit of work, and all other code as long as before. So does a function
 //! whose threads compete for a cache line, but that slows down one place in it, and no more beyond the processors.
-//! Imports `account`, `answer`, `facts`, `model`, `shared`.
+//! Imports `account`, `facts`, `shared`.
 
 use crate::account::Ledger;
 use crate::causes::shared::repeated::{

@@ -6,7 +6,7 @@
 //! takes as long as before (`grown`). More time in the same functions alone proves nothing: it may be memory, sharing, or
 //! a loop that waits.
 //!
-//! May import: `account`, `answer`, `facts`, `model`, `shared`, `recording`.
+//! May import: `account`, `answer`, `facts`, `shared`, `recording`.
 
 mod grown;
 

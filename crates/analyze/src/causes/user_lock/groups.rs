@@ -103,9 +103,9 @@ impl Group<'_, '_> {
     }
 }
 
-/// Where a lock is taken, to tell kinds of locks apart. The first field says whether it is a runtime's own: threads
-/// wait for an interpreter's lock at any line, also where the program takes a lock of its own.
-type Make<'t> = (bool, Option<&'t str>, &'t str, Option<&'t str>, Option<u32>, u64, Option<&'t str>);
+/// Where a lock is taken, to tell kinds of locks apart. The first field says which one of a runtime it is: threads wait for
+/// an interpreter's lock at any line, also where the program takes a lock of its own or of a library.
+type Make<'t> = (Option<&'static str>, Option<&'t str>, &'t str, Option<&'t str>, Option<u32>, u64, Option<&'t str>);
 
 fn make<'t>(wait: &FutexWait<'t>) -> Option<Make<'t>> {
     let own = wait.view.own;
@@ -115,7 +115,7 @@ fn make<'t>(wait: &FutexWait<'t>) -> Option<Make<'t>> {
     // A method compiled at run time has several addresses, so its name is used.
     let method = at.name().filter(|_| at.kind == ModuleKind::Anonymous);
     let address = if line.is_some() || method.is_some() { 0 } else { at.frame.address };
-    Some((wait.view.runtime_lock.is_some(), function, at.module, file, line, address, method))
+    Some((wait.view.runtime_lock.map(|lock| lock.called), function, at.module, file, line, address, method))
 }
 
 /// The locks of an account, most lost seconds first.
@@ -132,7 +132,7 @@ pub fn groups<'g, 't>(ledger: &'g Ledger<'_, 't>) -> Vec<Group<'g, 't>> {
     for (i, wait) in waits.iter().enumerate() {
         leader.push(i);
         let object = object(ledger.traced, wait.wait);
-        let of_runtime = wait.view.runtime_lock.is_some();
+        let of_runtime = wait.view.runtime_lock.map(|lock| lock.called);
         let first = if shared(&object) { *of_object.entry((object, of_runtime)).or_insert(i) } else { i };
         join(&mut leader, first, i);
         if let Some(make) = make(wait) {

@@ -465,22 +465,27 @@ fn pauses_in_sqlite_are_waits_for_the_database() {
     assert!(found(&slept, CauseId::USER_LOCK).is_none(), "{:#?}", slept.verdict);
 }
 
-/// Workers look every 50 ms whether another one has released the lock on a file.
+/// Workers look every 100 ms whether another one has released the lock on a file, and take the interpreter's lock then.
 #[test]
 fn pauses_of_a_lock_that_is_asked_for_again_are_waits_for_it() {
     let answer = |method: &str| {
-        let stack = format!(
-            "clock_nanosleep@libc.so.6 < pysleep@python3.11 < time_sleep@python3.11 < LockAcquisition._poll@anonymous \
+        let within = format!(
+            "pysleep@python3.11 < time_sleep@python3.11 < LockAcquisition._poll@anonymous \
              /usr/lib/python3/dist-packages/filelock/_api.py:7 < {method}@anonymous \
              /usr/lib/python3/dist-packages/filelock/_api.py:9 < Catalogue.add@anonymous wiki.py:57"
         );
+        let stack = format!("clock_nanosleep@libc.so.6 < {within}");
+        let gil = format!("?@libc.so.6 < pthread_cond_timedwait@libc.so.6 < take_gil@python3.11 < {within}");
         let work = "Catalogue.write@anonymous wiki.py:60";
         let base = Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(1.0), &around(1.0));
         let tables = with_base(base, work).traced(2, |run| {
-            for (name, first) in [("a", true), ("b", false)] {
+            for (name, other, first) in [("a", "b", true), ("b", "a", false)] {
                 (0..10).fold(run.thread(name), |thread, round| match (round % 2 == 0) == first {
                     true => thread.runs(ms(100), work),
-                    false => thread.waits_for(Reason::Sleep, "", Some(230), ms(100), &stack),
+                    false => {
+                        let slept = thread.waits_for(Reason::Sleep, "", Some(230), ms(99), &stack);
+                        slept.locks(0x900, ms(1), &gil, other)
+                    }
                 });
             }
         });
