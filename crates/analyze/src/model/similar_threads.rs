@@ -48,10 +48,14 @@ pub struct Near(BTreeMap<usize, (f64, f64)>);
 /// What each thread's samples have near their inner end.
 pub fn near_functions(stacks: &Stacks<'_>, samples: &[&Sample]) -> BTreeMap<ThreadId, Near> {
     let mut numbers: HashMap<FunctionKey<'_>, usize> = HashMap::new();
+    let mut counts: HashMap<(ThreadId, Option<StackId>), u64> = HashMap::new();
+    for seen in by_thread(samples) {
+        *counts.entry(seen).or_default() += 1;
+    }
     let mut found: BTreeMap<ThreadId, (Near, f64)> = BTreeMap::new();
-    for (thread, stack) in by_thread(samples) {
+    for ((thread, stack), count) in counts {
         let (near, all) = found.entry(thread).or_default();
-        *all += 1.0;
+        *all += count as f64;
         let Some(stack) = stack else { continue };
         let frames = stacks.frames(stack);
         let own = frames.iter().filter(|c| c.owner == Owner::Own).map(key);
@@ -60,8 +64,8 @@ pub fn near_functions(stacks: &Stacks<'_>, samples: &[&Sample]) -> BTreeMap<Thre
         for (depth, function) in inner.into_iter().enumerate() {
             let next = numbers.len();
             let (innermost, seen) = near.0.entry(*numbers.entry(function).or_insert(next)).or_default();
-            *innermost += if depth == 0 { 1.0 } else { 0.0 };
-            *seen += 1.0;
+            *innermost += if depth == 0 { count as f64 } else { 0.0 };
+            *seen += count as f64;
         }
     }
     let shares = |(near, all): (Near, f64)| near.0.into_iter().map(|(f, (a, b))| (f, (a / all, b / all))).collect();

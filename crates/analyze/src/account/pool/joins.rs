@@ -84,13 +84,15 @@ fn of_thread(traced: &Traced<'_>, stacks: &Stacks<'_>, work: &Work, thread: Thre
 /// True where most of a pool's thread's wait for a task is at its end. Who gets one later may have waited for what another
 /// task does. The end of the process ends the wait, too.
 fn is_to_the_end(traced: &Traced<'_>, stacks: &Stacks<'_>, wait: &Wait) -> bool {
+    // Asked first: a thread may have many slices.
+    if !stacks.view(wait.user_stack, wait.syscall.is_some()).without_task {
+        return false;
+    }
     let slices = || traced.slices.line(wait.thread).iter();
     let Some(last) = slices().filter(|slice| slice.wait == Some(wait.wait)).max_by_key(|slice| slice.end_ns) else {
         return false;
     };
     let later = slices().filter(|slice| slice.state == State::Running && slice.start_ns >= last.end_ns);
     let ran = later.fold(0, |sum: u64, slice| sum.saturating_add(slice.spent_ns));
-    last.spent_ns as f64 > MOST * wait.blocked_ns as f64
-        && ran < traced.trace.sample_period_ns
-        && stacks.view(wait.user_stack, wait.syscall.is_some()).without_task
+    last.spent_ns as f64 > MOST * wait.blocked_ns as f64 && ran < traced.trace.sample_period_ns
 }

@@ -11,8 +11,9 @@ use crate::causes::shared::repeated::{
 };
 use crate::causes::shared::slower_code::SlowerCode;
 use crate::facts::Facts;
+use recording::StackId;
 use recording::tables::Mode;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// How much of a function's time must be in the same inner functions as with the fewest threads, and how much one of these may
 /// have there.
@@ -83,12 +84,16 @@ fn is_the_same<'t>(
     function: &Function<'t>,
 ) -> bool {
     let inner = |l: &Ledger<'_, 't>| {
-        let (mut parts, mut all): (BTreeMap<Function<'t>, f64>, u64) = Default::default();
+        let mut stacks: HashMap<StackId, u64> = HashMap::new();
         for stack in l.traced.samples.iter().filter(|s| s.mode == Mode::User).filter_map(|s| s.user_stack) {
+            *stacks.entry(stack).or_default() += 1;
+        }
+        let (mut parts, mut all): (BTreeMap<Function<'t>, f64>, u64) = Default::default();
+        for (stack, count) in stacks {
             let frames = facts.model.stacks.frames(stack);
             if let Some(leaf) = frames.first().filter(|_| frames.iter().any(|c| function_of(c) == *function)) {
-                *parts.entry(function_of(leaf)).or_default() += 1.0;
-                all += 1;
+                *parts.entry(function_of(leaf)).or_default() += count as f64;
+                all += count;
             }
         }
         parts.values_mut().for_each(|part| *part /= all.max(1) as f64);
