@@ -86,8 +86,9 @@ impl<'f> Scanner<'f> {
         if line.is_empty() {
             return;
         }
-        let Forms { forms, times, set, .. } = self.forms;
-        for index in set.matches(&line) {
+        let Forms { forms, times, set, given } = self.forms;
+        let matches = (*given || is_text(&line)).then(|| set.matches(&line));
+        for index in matches.iter().flatten() {
             let Some(form) = forms.get(index) else {
                 let index = index - forms.len();
                 let found = &mut self.found.times[index];
@@ -112,5 +113,48 @@ impl<'f> Scanner<'f> {
         let mut line = line;
         line.clear();
         self.lines[stream] = line;
+    }
+}
+
+/// True for a line that a program prints for people: of a compressed stream, some bytes look like a number and a unit.
+/// Progress displays move back and set colours.
+fn is_text(line: &[u8]) -> bool {
+    let shown = |byte: &u8| *byte >= b' ' || matches!(byte, b'\t' | b'\x07' | b'\x08' | b'\x0b' | b'\x0c' | b'\x1b');
+    // A line that was cut may end within a character.
+    let whole = std::str::from_utf8(line).map_or_else(|error| error.error_len().is_none(), |_| true);
+    whole && line.iter().all(shown)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rates(forms: &Forms, output: &[u8]) -> Vec<f64> {
+        let mut scanner = Scanner::new(forms);
+        output.chunks(7).for_each(|piece| scanner.bytes(0, piece));
+        scanner.finish().forms.iter().filter_map(|found| found.value).collect()
+    }
+
+    #[test]
+    fn numbers_in_binary_output_are_no_rate() {
+        let forms = Forms::common().unwrap();
+        for line in [&b"\x03k\x9f 5.000 ops/s \xe2"[..], b"5.000 ops/s \x9f\xff", b"\x01 5.000 ops/s"] {
+            assert!(rates(&forms, line).is_empty(), "{line:?}");
+        }
+        // Near misses: a colour, a character of several bytes, and one that the end of the line cuts.
+        for line in ["\x1b[1m 5.000 ops/s\x1b[0m", "Größe: 5.000 ops/s"] {
+            let found = rates(&forms, line.as_bytes());
+            assert!(!found.is_empty() && found.iter().all(|rate| *rate == 5.0), "{line:?}: {found:?}");
+        }
+        let mut cut = b"5.000 ops/s ".to_vec();
+        cut.resize(LONGEST_LINE - 1, b' ');
+        cut.extend("ß".as_bytes());
+        assert!(rates(&forms, &cut).contains(&5.0));
+    }
+
+    #[test]
+    fn a_given_pattern_is_looked_for_in_every_line() {
+        let forms = Forms::given("([0-9.]+) ops").unwrap();
+        assert_eq!(rates(&forms, b"\xb5 5.000 ops/s"), [5.0]);
     }
 }
