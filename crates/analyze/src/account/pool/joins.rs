@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// next task that never comes.
 ///
 /// Decides: whether time in which one thread runs and another waits for its end, or for a task, is told as unequal shares, or
-/// as a phase that one thread runs alone and a stage that is busy.
+/// as a phase that one thread runs alone or a stage that is busy.
 /// From: the model: both ran the same function side by side, and one had less of it. A parallel stream of Java, of which one
 /// task has nine tenths of the lines, showed the need, and a parallel query of .NET over sorted rows, whose caller has the
 /// longest; for the bounds, see [`MOST`], [`THROUGHOUT`] and [`MIN_SHARE`].
@@ -27,25 +27,36 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Wrong if: a thread runs some of a function's work beside another one, and what the other one runs afterwards,
 /// in the same function, cannot be divided.
 pub(super) fn after_own_share(traced: &Traced<'_>, stacks: &Stacks<'_>, why: &QuickMap<WaitId, Why>) -> Vec<WaitId> {
-    let mut joins: BTreeMap<ThreadId, Vec<&Wait>> = BTreeMap::new();
+    if traced.loaded() {
+        return Vec::new();
+    }
+    let mut of: BTreeMap<ThreadId, Waits<'_>> = BTreeMap::new();
     for wait in traced.waits.values().copied().filter(|wait| wait.blocked_ns > 0) {
-        let may_be = match why.get(&wait.wait) {
-            Some(Why::Join) => true,
-            Some(Why::Condition | Why::Futex) => is_to_the_end(traced, stacks, wait),
-            _ => false,
-        };
-        if may_be {
-            joins.entry(wait.thread).or_default().push(wait);
+        match why.get(&wait.wait) {
+            Some(Why::Join) => of.entry(wait.thread).or_default().joins.push(wait),
+            Some(Why::Condition | Why::Futex) if is_to_the_end(traced, stacks, wait) => {
+                of.entry(wait.thread).or_default().to_the_end.push(wait);
+            }
+            _ => {}
         }
     }
-    if joins.is_empty() || traced.loaded() {
+    if of.is_empty() {
         return Vec::new();
     }
     let work = Work {
         calls: similar_threads::innermost_functions(stacks, &traced.samples),
         near: similar_threads::near_functions(stacks, &traced.samples),
     };
-    joins.into_iter().flat_map(|(thread, waits)| of_thread(traced, stacks, &work, thread, &waits)).collect()
+    of.into_iter().flat_map(|(thread, waits)| of_thread(traced, &work, thread, &waits)).collect()
+}
+
+/// Waits of one thread for others' parts.
+#[derive(Default)]
+struct Waits<'t> {
+    /// For the end of a thread or a task.
+    joins: Vec<&'t Wait>,
+    /// For a next task that never comes.
+    to_the_end: Vec<&'t Wait>,
 }
 
 /// What the threads run.
@@ -67,10 +78,10 @@ impl Work {
     }
 }
 
-fn of_thread(traced: &Traced<'_>, stacks: &Stacks<'_>, work: &Work, thread: ThreadId, waits: &[&Wait]) -> Vec<WaitId> {
+fn of_thread(traced: &Traced<'_>, work: &Work, thread: ThreadId, waits: &Waits<'_>) -> Vec<WaitId> {
     let others = work.like(thread);
-    let for_others: Vec<&Wait> =
-        waits.iter().copied().filter(|w| is_joined(traced, w, &others) || is_to_the_end(traced, stacks, w)).collect();
+    let joins = waits.joins.iter().copied().filter(|wait| is_joined(traced, wait, &others));
+    let for_others: Vec<&Wait> = joins.chain(waits.to_the_end.iter().copied()).collect();
     let Some(blocked) = long_in_sum(traced, &for_others) else { return Vec::new() };
     let busy = at_work(traced, &others);
     let share = ran_beside(traced, thread, &others, &busy).unwrap_or(0.0);

@@ -160,27 +160,21 @@ fn functions<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, code: &SlowerCo
         None => slower_code::culprit(facts, ledger, code),
     };
     let at = who.as_ref().map_or_else(|| "user-space code".to_owned(), named);
-    let mut rows = vec![
-        evidence(
-            "CPU time of user-space code beyond the baseline, per unit of work",
-            code.seconds.0,
-            Unit::Seconds,
-            "samples",
-        ),
-        evidence(
-            "code addresses that hold nearly all of the function's samples",
-            code.addresses as f64,
-            Unit::Of("addresses"),
-            "samples",
-        ),
-    ];
+    let beyond = "CPU time of user-space code beyond the baseline, per unit of work";
+    let mut rows = vec![evidence(beyond, code.seconds.0, Unit::Seconds, "samples")];
+    match &grown {
+        Some(grown) => {
+            let what = "time in it per unit of work over that of the baseline, at the pace of all other code";
+            rows.push(evidence(what, grown.times, Unit::Ratio, "samples"));
+        }
+        None => {
+            let what = "code addresses that hold nearly all of the function's samples";
+            rows.push(evidence(what, code.addresses as f64, Unit::Of("addresses"), "samples"));
+        }
+    }
     if let Some(repeated) = &repeated {
         let what = "time of each thread in it at the largest count, over that at the smallest";
         rows.push(evidence(what, repeated.ratio, Unit::Ratio, "samples"));
-    }
-    if let Some(grown) = &grown {
-        let what = "time in it per unit of work over that of the baseline, at the pace of all other code";
-        rows.push(evidence(what, grown.times, Unit::Ratio, "samples"));
     }
     if collected.0 > 0.0 {
         let what = "time of the garbage collector for what it allocates, beyond the baseline, per unit of work";
@@ -192,7 +186,7 @@ fn functions<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, code: &SlowerCo
     let counted = facts.counted();
     let summary = match &grown {
         Some(grown) => format!(
-            "More of {at} is done with {}: it takes {:.1} times as long for the same work, and all other code as long as before.",
+            "{at} does more work with {}: it takes {:.1} times as long for the same result, and all other code as long as before.",
             counted.many(ledger.account.threads),
             grown.times
         ),

@@ -361,8 +361,10 @@ fn rows<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, group: Option<&Group
     let futex = facts.model.numbers.futex;
     let mut rows = Vec::new();
     let base = facts.model.traced.first().filter(|b| b.run.threads < traced.run.threads);
-    // Threads that wait for a lock of a file sleep by the clock: futex calls are then made for something else.
-    let by_futex = group.is_none_or(|group| group.waits.iter().any(|w| w.wait.reason == Reason::Futex));
+    // Threads that wait for a lock of a file sleep by the clock: futex calls are then made for something else. Where knee may
+    // not count calls, none are known.
+    let by_futex = group.is_none_or(|group| group.waits.iter().any(|w| w.wait.reason == Reason::Futex))
+        && !traced.syscalls.is_empty();
     if by_futex {
         rows.push(evidence("futex calls", traced.calls(futex) as f64, Unit::Of("calls"), "syscalls"));
     }

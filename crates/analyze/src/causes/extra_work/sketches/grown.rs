@@ -23,8 +23,8 @@ fn work_that_is_done_anew_for_each_part_is_told() {
     assert_eq!(cause.culprit.as_ref().unwrap().function.as_deref(), Some("build"));
     assert_eq!(
         cause.summary,
-        "More of build (app.c:80), called from work (app.c:9) is done with 2 threads: it takes 4.0 times as long for the same \
-         work, and all other code as long as before."
+        "build (app.c:80), called from work (app.c:9) does more work with 2 threads: it takes 4.0 times as long for the same \
+         result, and all other code as long as before."
     );
 }
 

@@ -5,8 +5,9 @@
 use crate::answer::CauseId;
 use crate::common::handing::*;
 use crate::common::*;
-use recording::Tables;
 use recording::synthetic::{FUTEX, Sketch, ms, us};
+use recording::tables::Syscall;
+use recording::{Tables, ThreadId};
 
 /// The same lock, with `slept` milliseconds in which two threads sleep for a writer, and a tenth of that for readers.
 fn read_and_rarely_written(slept: u64) -> Tables {
@@ -180,6 +181,22 @@ mod positive {
         assert!(row.what.contains("simulate (birthday.c:45)") && row.value > 0.9, "{row:?}");
     }
 
+    /// Without root, knee does not count calls: it then says nothing of their number.
+    #[test]
+    fn calls_that_nobody_counted_are_no_evidence() {
+        let rows = |tables: &Tables| {
+            let answer = answer_for(tables);
+            let evidence = &found(&answer, CauseId::USER_LOCK).unwrap().evidence;
+            evidence.iter().filter(|row| row.what.starts_with("futex calls")).count()
+        };
+        let mut tables = handing_over(RANDOM.wait);
+        tables.syscalls.clear();
+        assert_eq!(rows(&tables), 0);
+        let calls = |run| Syscall { run, thread: ThreadId(0), number: FUTEX, name: "futex".to_owned(), count: 7 };
+        tables.syscalls.extend(tables.traces.iter().map(|trace| calls(trace.run)));
+        assert!(rows(&tables) > 0);
+    }
+
     #[test]
     fn threads_that_spin_for_a_lock_are_seen_by_samples() {
         let spin = "pthread_spin_lock@libc.so.6 < push@app app.c:12";
@@ -261,7 +278,7 @@ mod near_miss {
         for syscall in tables.threads.iter().map(|t| (t.run, t.thread)).collect::<Vec<_>>() {
             let (run, thread) = syscall;
             let name = "futex".to_owned();
-            tables.syscalls.push(recording::tables::Syscall { run, thread, number: FUTEX, name, count: 9_000_000 });
+            tables.syscalls.push(Syscall { run, thread, number: FUTEX, name, count: 9_000_000 });
         }
         let answer = answer_for(&tables);
         assert!(only_none(&answer) && answer.verdict.clear.contains(&CauseId::USER_LOCK));
