@@ -50,8 +50,10 @@ pub(super) struct Losses<'t> {
     pub(super) grown: Vec<(Doing<'t>, f64)>,
     /// Clean seconds for one traced second of idle time.
     pub(super) idle: f64,
-    /// The same for processor time.
+    /// The same for processor time beyond that of the baseline.
     pub(super) on_cpu: f64,
+    /// The same for processor time as a whole.
+    pub(super) code: f64,
 }
 
 impl CleanTimes {
@@ -106,7 +108,8 @@ impl CleanTimes {
             growth.push(LossPart::exact(LineId::Beyond, -beyond));
         }
         parts.append(&mut growth);
-        Losses { parts, grown, idle: idle_scale, on_cpu: if on_cpu.is_finite() { on_cpu } else { 1.0 } }
+        let known = |factor: f64| if factor.is_finite() { factor } else { 1.0 };
+        Losses { parts, grown, idle: idle_scale, on_cpu: known(on_cpu), code: known(clean / run.on_cpu) }
     }
 
     /// Where only the whole loss is known, both halves are scaled by the same factor.
@@ -131,7 +134,7 @@ impl CleanTimes {
         }
         scaled(&mut parts, scale);
         grown.iter_mut().for_each(|g| g.1 *= scale);
-        Losses { parts, grown, idle: scale, on_cpu: scale }
+        Losses { parts, grown, idle: scale, on_cpu: scale, code: scale::times(self.capacity) }
     }
 }
 

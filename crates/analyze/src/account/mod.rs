@@ -68,8 +68,11 @@ pub struct Ledger<'m, 't> {
     pub least_loss: f64,
     /// Clean processor-seconds per unit of work for one traced processor-second of idle time.
     pub scale: f64,
-    /// The same for one traced second of processor time.
+    /// The same for one traced second of processor time beyond that of the baseline.
     pub on_cpu_scale: f64,
+    /// The same for one traced second of any code: to compare the whole time that code takes at two counts. Growth is scaled
+    /// by itself, because observing may cost most where threads interact.
+    pub code_scale: f64,
     /// What other programs took from the traced run beyond what they took from the clean runs, in the unit of the
     /// lines. It is in no line.
     pub disturbed: f64,
@@ -278,6 +281,7 @@ struct Lines<'t> {
     least_loss: f64,
     scale: f64,
     on_cpu_scale: f64,
+    code_scale: f64,
     disturbed: f64,
     stolen: f64,
     least_idle: Option<f64>,
@@ -371,7 +375,7 @@ fn draw_up<'t>(model: &Model<'t>, clean: &Clean<'t>, draft: &Draft<'_, 't>, smal
     };
     let wasted_at_base = base.map(|b| b.wasted_at_base.clone()).unwrap_or_default();
     let strength = CpuProfile { wasted_at_base, ..strength };
-    let Losses { parts, grown, idle: scale, on_cpu } = sides.scale(model, found, &strength, against);
+    let Losses { parts, grown, idle: scale, on_cpu, code } = sides.scale(model, found, &strength, against);
     let parts = split.beside_compiler.give_back(parts);
     let Sorted { lines, unexplained, small } = sort_out(parts);
     let explained: f64 = lines.iter().map(|l| l.seconds).sum();
@@ -390,6 +394,7 @@ fn draw_up<'t>(model: &Model<'t>, clean: &Clean<'t>, draft: &Draft<'_, 't>, smal
         least_loss,
         scale: scale / draft.work,
         on_cpu_scale: on_cpu / draft.work,
+        code_scale: code / draft.work,
         disturbed: disturbed * scale,
         stolen: (traced.run.steal_ns.map_or(0.0, seconds) / draft.work * on_cpu).max(timed_steal),
         least_idle,
@@ -508,7 +513,7 @@ impl<'m, 't> Draft<'m, 't> {
     fn close(self, lines: Lines<'t>, efficiency: Option<(f64, f64)>, pace: Option<Busiest>) -> Ledger<'m, 't> {
         let Draft { traced, waits, split, profile, serial_code, work, holds_up_tasks } = self;
         let WaitReasons { futexes, resources, reasons } = waits;
-        let Lines { account, loss, least_loss, scale, on_cpu_scale, disturbed, stolen, .. } = lines;
+        let Lines { account, loss, least_loss, scale, on_cpu_scale, code_scale, disturbed, stolen, .. } = lines;
         let Lines { least_idle, unexplained, grown, small, most_growth, .. } = lines;
         Ledger {
             traced,
@@ -517,6 +522,7 @@ impl<'m, 't> Draft<'m, 't> {
             least_loss,
             scale,
             on_cpu_scale,
+            code_scale,
             disturbed,
             stolen,
             least_idle,

@@ -349,7 +349,7 @@ impl<'t> Times<'t> {
             let alone = ledger.profile.counts.get(&Doing::Function(leaf.0, leaf.1)).copied().unwrap_or(0);
             samples.insert(leaf, (alone, 0));
         }
-        let each = seconds_a_sample(ledger) * ledger.on_cpu_scale;
+        let each = seconds_a_sample(ledger) * ledger.code_scale;
         Times {
             threads: ledger.account.threads,
             functions: samples.into_iter().map(|(f, (count, depth))| (f, (count as f64 * each, depth))).collect(),

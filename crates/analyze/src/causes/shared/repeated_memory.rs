@@ -39,7 +39,7 @@ pub fn collected_for<'t>(
     if samples(base) < FEWEST {
         return None;
     }
-    let collecting = |l: &Ledger<'_, 't>| on_cpu(l, |doing| doing == Doing::Collector) * l.on_cpu_scale;
+    let collecting = |l: &Ledger<'_, 't>| on_cpu(l, |doing| doing == Doing::Collector) * l.code_scale;
     let more = f64::from(ledger.account.threads) / f64::from(base.account.threads.max(1)) - 1.0;
     let explained = more * collecting(base);
     let grown = collecting(ledger) - collecting(base);

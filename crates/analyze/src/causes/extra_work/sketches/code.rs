@@ -7,6 +7,7 @@ use crate::common::slower::*;
 use crate::common::*;
 use recording::Tables;
 use recording::synthetic::{RunSketch, Sketch, ms};
+use recording::tables::RunKind;
 
 /// Each of 1, 2 and 4 threads runs at `place` for its number of milliseconds in `each`; what runs at `at` takes the
 /// milliseconds in `shared` in sum. Two processors.
@@ -181,6 +182,19 @@ mod positive {
         assert!(cause.summary.starts_with("Each thread does all of build"), "{}", cause.summary);
     }
 
+    /// The observed run with two threads grew twice as much as the timed ones: the account halves its growth, but a function's
+    /// time is still the time that it takes.
+    #[test]
+    fn repeated_work_is_told_where_the_observed_run_grew_more_than_the_timed_ones() {
+        let mut tables = each_builds(500, 500);
+        for run in tables.runs.iter_mut().filter(|run| run.kind == RunKind::Clean && run.threads == 2) {
+            (run.wall_ns, run.user_ns) = (run.wall_ns / 140 * 115, run.user_ns / 140 * 115);
+        }
+        let answer = answer_for(&tables);
+        let cause = found(&answer, CauseId::EXTRA_WORK).unwrap_or_else(|| panic!("{:#?}", answer.verdict));
+        assert!(cause.summary.starts_with("Each thread does all of build"), "{}", cause.summary);
+    }
+
     /// A compiler that works for less than half as long as the growth does not explain it.
     #[test]
     fn repeated_work_is_told_beside_a_compiler_too() {
@@ -256,7 +270,8 @@ mod near_miss {
     /// While a virtual machine compiles the program, each thread runs code that is not compiled yet, and that is slower.
     #[test]
     fn code_that_a_compiler_has_not_reached_yet_may_only_be_slower() {
-        let answer = answer_for(&each_builds_beside_compiler(300));
+        let place = |i| format!("build@app app.c:{} < work@app app.c:9", 100 + i % 60);
+        let answer = answer_for(&repeats_beside_compiler(300, [150; 3], place, [900; 3], WORK));
         assert!(found(&answer, CauseId::EXTRA_WORK).is_none(), "{:#?}", answer.verdict);
         let reason = missing(&answer, CauseId::EXTRA_WORK);
         assert!(reason.contains("the runtime's compiler works meanwhile"), "{reason}");
