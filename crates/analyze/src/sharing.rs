@@ -2,13 +2,14 @@
 //! loops in which threads wait.
 //!
 //! A line or a loop counts only when breakpoints showed which threads really touch the memory. Rooms: `lines` groups
-//! the accesses of a run by cache line; `alike` lines that are like one that was tried.
+//! the accesses of a run by cache line; `alike` lines that are like one that was tried; `lock_words` what belongs to locks.
 
 mod alike;
 mod lines;
+mod lock_words;
 
 use crate::model::stacks::Stacks;
-use recording::tables::{Confirmation, ModuleKind, Sample, Spin, Variable};
+use recording::tables::{Access, Confirmation, ModuleKind, Sample, Spin, Variable};
 use recording::words::CapabilityKind;
 use recording::{FrameId, RunId, StackId, Tables, ThreadId};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -23,6 +24,8 @@ pub enum SharedMemoryWait {
     Waiting,
     /// It is delayed at an instruction that uses a shared line.
     At(SharingKind),
+    /// It is at an instruction that uses a lock's word.
+    AtLock,
 }
 
 /// A loop that waits, with all samples of a run in it.
@@ -61,8 +64,8 @@ pub struct Sharing<'t> {
     pub lines: Vec<SharedLine<'t>>,
     /// Loops that wait, of all runs.
     pub loops: Vec<Waiting<'t>>,
-    /// Instructions most of whose samples wait for a confirmed line.
-    held: HashMap<FrameId, SharingKind>,
+    /// Instructions most of whose samples wait for a confirmed line, or use a lock's word.
+    held: HashMap<FrameId, SharedMemoryWait>,
     /// Call stacks inside a confirmed loop.
     waiting: HashSet<StackId>,
     variables: HashMap<(RunId, u64), &'t Variable>,
@@ -95,6 +98,7 @@ impl<'t> Sharing<'t> {
         let process = |run: RunId, thread: ThreadId| processes.get(&(run, thread)).copied().unwrap_or(0);
         let mut lines = lines::lines(tables, &process);
         alike::confirm_alike(&mut lines);
+        let of_locks = lock_words::taken(tables, stacks, &process, &mut lines);
         let loops = loops(tables, &process);
         let confirmed = loops.iter().filter(|one| !one.writers.is_empty());
         let waiting: HashSet<StackId> =
@@ -102,7 +106,7 @@ impl<'t> Sharing<'t> {
         let capable = |kind| tables.meta.capabilities.iter().any(|c| c.kind() == kind && c.available);
         Sharing {
             observed: capable(CapabilityKind::SharedMemory) && capable(CapabilityKind::Bpf),
-            held: held(tables, stacks, &lines),
+            held: held(tables, stacks, &lines, &of_locks),
             lines,
             loops,
             waiting,
@@ -116,7 +120,7 @@ impl<'t> Sharing<'t> {
         if self.waiting.contains(&stack) {
             return Some(SharedMemoryWait::Waiting);
         }
-        self.held.get(&stacks.innermost(stack)?).copied().map(SharedMemoryWait::At)
+        self.held.get(&stacks.innermost(stack)?).copied()
     }
 
     /// The variable at an address of a run.
@@ -125,42 +129,72 @@ impl<'t> Sharing<'t> {
     }
 }
 
-/// Instructions whose samples mostly wait for a confirmed line.
-fn held(tables: &Tables, stacks: &Stacks<'_>, lines: &[SharedLine<'_>]) -> HashMap<FrameId, SharingKind> {
-    let mut at: HashMap<(RunId, ThreadId, u64), SharingKind> = HashMap::new();
+/// Samples of an instruction: delayed by false sharing, by true sharing, at a lock's word, and others.
+type Counts = [u64; 4];
+
+/// Those that are delayed, or at a lock's word.
+fn delayed([falsely, truly, at_lock, _]: Counts) -> u64 {
+    falsely + truly + at_lock
+}
+
+fn mostly(counts: Counts) -> bool {
+    delayed(counts) as f64 >= MOSTLY * counts.iter().sum::<u64>() as f64
+}
+
+/// What most of the delayed samples show.
+fn kind_of([falsely, truly, at_lock, _]: Counts) -> SharedMemoryWait {
+    match () {
+        () if at_lock > falsely.max(truly) => SharedMemoryWait::AtLock,
+        () if truly > falsely => SharedMemoryWait::At(SharingKind::True),
+        () => SharedMemoryWait::At(SharingKind::False),
+    }
+}
+
+/// Instructions whose samples mostly wait for a confirmed line, or use a lock's word.
+fn held(
+    tables: &Tables,
+    stacks: &Stacks<'_>,
+    lines: &[SharedLine<'_>],
+    of_locks: &[&Access],
+) -> HashMap<FrameId, SharedMemoryWait> {
+    let mut at: HashMap<(RunId, ThreadId, u64), SharedMemoryWait> = HashMap::new();
     for line in lines.iter().filter(|line| line.confirmed.is_ok()) {
         for used in &line.uses {
             for access in used.rows.iter().filter(|access| is_near(access.distance)) {
                 // A sample next to accesses of both kinds counts as true sharing, which certainly delays it.
-                let kind = at.entry((access.run, access.thread, access.time_ns)).or_insert(used.kind);
-                *kind = (*kind).max(used.kind);
+                let shown = SharedMemoryWait::At(used.kind);
+                let kind = at.entry((access.run, access.thread, access.time_ns)).or_insert(shown);
+                *kind = (*kind).max(shown);
             }
         }
+    }
+    for access in of_locks.iter().filter(|access| is_near(access.distance)) {
+        at.insert((access.run, access.thread, access.time_ns), SharedMemoryWait::AtLock);
     }
     if at.is_empty() {
         return HashMap::new();
     }
     let runs: BTreeSet<RunId> = at.keys().map(|key| key.0).collect();
-    let mut counts: HashMap<(RunId, FrameId), [u64; 3]> = HashMap::new();
+    let mut counts: HashMap<(RunId, FrameId), Counts> = HashMap::new();
     for sample in tables.samples.iter().filter(|sample| runs.contains(&sample.run)) {
         let Some(frame) = sample.user_stack.and_then(|stack| stacks.innermost(stack)) else { continue };
         let count = counts.entry((sample.run, frame)).or_default();
         count[match at.get(&key_of(sample)) {
-            Some(SharingKind::False) => 0,
-            Some(SharingKind::True) => 1,
-            None => 2,
+            Some(SharedMemoryWait::At(SharingKind::False)) => 0,
+            Some(SharedMemoryWait::At(SharingKind::True)) => 1,
+            Some(SharedMemoryWait::AtLock) => 2,
+            Some(SharedMemoryWait::Waiting) | None => 3,
         }] += 1;
     }
-    let mut kinds: HashMap<FrameId, [u64; 2]> = HashMap::new();
+    let mut kinds: HashMap<FrameId, Counts> = HashMap::new();
     let made = made_at_run_time(tables, stacks, &counts);
-    for ((_, frame), [falsely, truly, not]) in counts {
-        if (falsely + truly) as f64 >= MOSTLY * (falsely + truly + not) as f64 {
+    for ((_, frame), count) in counts {
+        if mostly(count) {
             let kind = kinds.entry(frame).or_default();
-            (kind[0], kind[1]) = (kind[0] + falsely, kind[1] + truly);
+            (0..3).for_each(|nth| kind[nth] += count[nth]);
         }
     }
-    let kind_of = |kind: [u64; 2]| if kind[1] > kind[0] { SharingKind::True } else { SharingKind::False };
-    let mut held: HashMap<FrameId, SharingKind> =
+    let mut held: HashMap<FrameId, SharedMemoryWait> =
         kinds.into_iter().map(|(frame, kind)| (frame, kind_of(kind))).collect();
     for (frame, kind) in made {
         held.entry(frame).or_insert_with(|| kind_of(kind));
@@ -170,38 +204,37 @@ fn held(tables: &Tables, stacks: &Stacks<'_>, lines: &[SharedLine<'_>]) -> HashM
 
 /// Code made at run time has other addresses in each run. So in runs that show no sharing it is matched by function: if
 /// most of a function's samples are delayed in runs that show sharing, its frames in the other runs count too. Returns
-/// these frames, with the function's samples delayed by false and by true sharing.
+/// these frames, with the function's samples.
 fn made_at_run_time(
     tables: &Tables,
     stacks: &Stacks<'_>,
-    counts: &HashMap<(RunId, FrameId), [u64; 3]>,
-) -> Vec<(FrameId, [u64; 2])> {
+    counts: &HashMap<(RunId, FrameId), Counts>,
+) -> Vec<(FrameId, Counts)> {
     let function = |frame: FrameId| {
         let code = stacks.code(frame).last()?;
         (code.kind == ModuleKind::Anonymous).then(|| (code.module, code.name()))
     };
-    let mut in_runs: HashMap<_, HashMap<RunId, [u64; 3]>> = HashMap::new();
+    let mut in_runs: HashMap<_, HashMap<RunId, Counts>> = HashMap::new();
     for ((run, frame), count) in counts {
         if let Some(function) = function(*frame) {
             let sum = in_runs.entry(function).or_default().entry(*run).or_default();
-            (0..3).for_each(|nth| sum[nth] += count[nth]);
+            (0..count.len()).for_each(|nth| sum[nth] += count[nth]);
         }
     }
     // This must hold in each run that shows sharing: all code without names counts as one function, and only a part may
     // be delayed.
-    let mostly = |[falsely, truly, not]: &[u64; 3]| (falsely + truly) as f64 >= MOSTLY * (falsely + truly + not) as f64;
-    in_runs.retain(|_, runs| runs.values().all(mostly));
-    let sum = |runs: HashMap<RunId, [u64; 3]>| {
-        runs.into_values().fold([0; 3], |sum: [u64; 3], count| [0, 1, 2].map(|nth| sum[nth] + count[nth]))
+    in_runs.retain(|_, runs| runs.values().all(|counts| mostly(*counts)));
+    let sum = |runs: HashMap<RunId, Counts>| {
+        runs.into_values().fold([0; 4], |sum: Counts, count| [0, 1, 2, 3].map(|nth| sum[nth] + count[nth]))
     };
-    let functions: HashMap<_, [u64; 3]> = in_runs.into_iter().map(|(function, runs)| (function, sum(runs))).collect();
+    let functions: HashMap<_, Counts> = in_runs.into_iter().map(|(function, runs)| (function, sum(runs))).collect();
     if functions.is_empty() {
         return Vec::new();
     }
     let seen: HashSet<FrameId> = counts.keys().map(|(_, frame)| *frame).collect();
     let frames: HashSet<FrameId> = tables.samples.iter().filter_map(|s| stacks.innermost(s.user_stack?)).collect();
     let elsewhere = frames.into_iter().filter(|frame| !seen.contains(frame));
-    elsewhere.filter_map(|frame| functions.get(&function(frame)?).map(|[f, t, _]| (frame, [*f, *t]))).collect()
+    elsewhere.filter_map(|frame| functions.get(&function(frame)?).map(|counts| (frame, *counts))).collect()
 }
 
 fn key_of(sample: &Sample) -> (RunId, ThreadId, u64) {

@@ -290,7 +290,7 @@ fn doing<'t>(
         // Some locks let others run, or sleep for a moment, before they try again; so does what waits for a task.
         Some(role) if yields || (pauses && role == Primitive::Lock) => Doing::Synchronising(of_purpose(role.into())),
         _ if owned && (in_futex || user && near()) => Doing::Synchronising(Why::Lock),
-        _ if user && takes() => Doing::Synchronising(Why::Lock),
+        _ if user && (takes() || held == Some(SharedMemoryWait::AtLock)) => Doing::Synchronising(Why::Lock),
         _ if in_futex => Doing::Synchronising(of_purpose(purposes.at(view))),
         // Futex calls are handled above: the only kernel locks that they take are those of the queues of waiters.
         _ if kernel == KernelCode::Lock => Doing::KernelLock,
@@ -306,7 +306,9 @@ fn doing<'t>(
             (Mode::Kernel, None) => Doing::Interrupt,
             _ => match held {
                 Some(SharedMemoryWait::At(kind)) => Doing::Sharing(kind),
-                _ => view.leaf.map_or(Doing::Unknown, |c| Doing::Function(c.name(), c.module)),
+                Some(SharedMemoryWait::Waiting | SharedMemoryWait::AtLock) | None => {
+                    view.leaf.map_or(Doing::Unknown, |c| Doing::Function(c.name(), c.module))
+                }
             },
         },
     }

@@ -61,7 +61,7 @@ const APART_NS: u64 = 30_000;
 /// From: chosen: leaves out a thread that only writes the initial values.
 /// Shown by: `a_thread_that_fills_in_first_values_is_not_among_those_who_share`, with two samples.
 /// Wrong if: a run is so short that a thread which shares a line has only two samples there.
-const FEWEST: usize = 3;
+pub(super) const FEWEST: usize = 3;
 /// Decides: which threads are reported as sharing a line: those with at least this share of the line's samples at one
 /// place in it.
 /// From: chosen: leaves out a thread that only writes the initial values.

@@ -5,6 +5,7 @@
 use crate::answer::{Answer, CauseId};
 use crate::common::memory::*;
 use crate::common::*;
+use recording::FrameId;
 use recording::synthetic::ms;
 use recording::tables::*;
 
@@ -82,6 +83,37 @@ mod positive {
 
 mod near_miss {
     use super::*;
+
+    /// The compiler put the first try for a lock into `count`; the lock's slow path uses the word at `at`, too.
+    fn beside_lock(at: u64) -> Answer {
+        let mut tables = slower();
+        let count = tables.frames.iter().find(|row| row.frame == frame_of(&tables, "count")).unwrap().clone();
+        let slow = FrameId(tables.frames.iter().map(|row| row.frame.0).max().unwrap() + 1);
+        let function = Some("std::sys::sync::mutex::futex::Mutex::lock_contended".to_owned());
+        tables.frames.push(Frame { frame: slow, function, line: None, ..count });
+        accesses(&mut tables, [(AccessKind::Atomic, LINE), (AccessKind::Atomic, LINE)]);
+        confirm(&mut tables, [(true, LINE), (true, LINE)]);
+        let by_lock = tables.accesses.iter().step_by(10).map(|row| Access { frame: slow, address: at, ..row.clone() });
+        let by_lock: Vec<Access> = by_lock.collect();
+        tables.accesses.extend(by_lock);
+        let answer = answer_for(&tables);
+        assert_balanced(&answer);
+        answer
+    }
+
+    /// Near miss of it: a variable in the same line as the lock.
+    #[test]
+    fn a_word_that_a_lock_s_functions_use_is_the_lock_s() {
+        let answer = beside_lock(LINE);
+        assert_eq!(ids(&answer), [CauseId::USER_LOCK], "{:#?}", answer.verdict);
+        assert_eq!(
+            answer.verdict.causes[0].culprit.as_ref().and_then(|who| who.line),
+            Some(7),
+            "{:#?}",
+            answer.verdict
+        );
+        assert_eq!(ids(&beside_lock(LINE + 8)), [CauseId::TRUE_SHARING]);
+    }
 
     /// Nothing was tried; plain updates, as of a thread's own data; and memory that the other thread gets once.
     #[test]
