@@ -53,6 +53,12 @@ pub struct View<'t> {
     pub nameless: Option<Code<'t>>,
     /// True when the entry waits at a semaphore.
     pub semaphore: bool,
+    /// True when the wait is at a semaphore, also one inside of a library's function: its lock, as the planner's of FFTW.
+    pub in_semaphore: bool,
+    /// The class of the innermost method of a library that a runtime compiled.
+    pub library_class: Option<&'t str>,
+    /// True where a runtime takes a lock that it provides for programs, such as a virtual machine's monitor.
+    pub enters_lock: bool,
     /// True when the library wakes other threads.
     pub wakes: bool,
     /// True when the library's part holds an executor's worker that has no task.
@@ -125,7 +131,7 @@ pub(super) fn summed_up<'t>(frames: &[Code<'t>], in_call: bool, lock_calls: &Has
         }
     };
     let entry = called_in.filter(|c| c.owner != Owner::System);
-    let semaphore = entry.and_then(Code::name).is_some_and(runtimes::is_semaphore);
+    let is_semaphore = |c: &Code<'_>| c.name().is_some_and(runtimes::is_semaphore);
     let worker = frames.iter().rposition(|c| c.role.without_task);
     let library = || frames.iter().take_while(|c| c.owner != Owner::Own);
     let caller = own.and_then(|at| frames.get(at)).map(|c| c.frame.frame);
@@ -155,13 +161,22 @@ pub(super) fn summed_up<'t>(frames: &[Code<'t>], in_call: bool, lock_calls: &Has
         service: frames.iter().any(|c| c.role.service_loop),
         nameless: first.and_then(|at| frames.get(at)).filter(|c| is_made_at_run_time(c)).copied(),
         own: own.and_then(|at| frames.get(at)).copied(),
-        semaphore,
+        semaphore: entry.is_some_and(is_semaphore),
+        in_semaphore: before.iter().any(is_semaphore),
+        library_class: before.iter().find_map(class),
+        enters_lock: before.iter().any(|c| runtimes::lock_entered(called(c)).is_some()),
         wakes: library().any(|c| c.role.wakes),
         without_task: library().any(|c| c.role.without_task),
         without_job: library().any(|c| c.role.without_job),
         idle_worker: worker.is_some_and(|at| frames.iter().take(at).all(|c| c.owner != Owner::Own)),
-        entry_owns: entry.is_some_and(|e| !semaphore && owns(e)),
+        entry_owns: entry.is_some_and(|e| !is_semaphore(e) && owns(e)),
     }
+}
+
+/// The class of a library's method, by its name: `org.acme.Cursor` for `org.acme.Cursor.next`.
+fn class<'t>(code: &Code<'t>) -> Option<&'t str> {
+    let method = code.kind == ModuleKind::Anonymous && code.owner == Owner::Library && !code.stub;
+    code.name().filter(|_| method).and_then(|name| name.rsplit_once('.')).map(|(class, _)| class)
 }
 
 /// True when a library's function, called by the program, is responsible for what happens inside it.

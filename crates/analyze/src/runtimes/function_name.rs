@@ -44,6 +44,9 @@ const SUFFIXES: [&str; 6] = [".constprop", ".part", ".isra", ".cold", ".lto_priv
 /// A name as people write it: without type arguments, parameters and compiler suffixes. The answer also keeps the whole
 /// name.
 pub fn readable(name: &str) -> String {
+    if let Some(name) = of_cython(name) {
+        return name;
+    }
     let name = &without_go_types(written(name));
     let name = without_notes(name).trim_start_matches("(anonymous namespace)::");
     if !name.contains("::") && !name.contains(['<', '(']) || name.starts_with('(') || is_go(name) || initializes(name) {
@@ -60,6 +63,26 @@ pub fn readable(name: &str) -> String {
         [] => String::new(),
     };
     if told.is_empty() { name } else { told }
+}
+
+/// The Python name of a function that Cython made: `numcodecs.blosc.compress` for
+/// `__pyx_pw_9numcodecs_5blosc_21compress`. Each part has its length before it; a function that Python calls has a number
+/// instead (Cython/Compiler/Naming.py and Symtab.py).
+fn of_cython(name: &str) -> Option<String> {
+    let name = plain(name).strip_prefix("pyx_")?;
+    let numbered = name.strip_prefix("pw_").or_else(|| name.strip_prefix("pf_"));
+    let mut rest = numbered.or_else(|| name.strip_prefix("f_"))?;
+    let is_next = |rest: &str| numbered.is_none() || rest.starts_with(|c: char| c.is_ascii_digit());
+    let mut told = String::new();
+    loop {
+        let after = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+        let digits = rest.get(..rest.len() - after.len())?;
+        let part = digits.parse().ok().and_then(|length: usize| after.split_at_checked(length));
+        let next = part.and_then(|(part, rest)| Some((part, rest.strip_prefix('_').filter(|rest| is_next(rest))?)));
+        let Some((part, inner)) = next else { return (!after.is_empty()).then(|| told + after) };
+        told = told + part + ".";
+        rest = inner;
+    }
 }
 
 /// The function in which code was written, where Go's compiler wrapped a deferred call or a started goroutine into one of its
@@ -239,6 +262,11 @@ mod tests {
             ("(anonymous)", "(anonymous)"),
             ("app::main::{{closure}}", "app::main::{{closure}}"),
             ("operator new(unsigned long)", "operator new"),
+            ("__pyx_pw_9numcodecs_5blosc_5Blosc_3encode", "numcodecs.blosc.Blosc.encode"),
+            ("__pyx_pf_9numcodecs_5blosc_20compress", "numcodecs.blosc.compress"),
+            ("__pyx_pw_5blosc_3get_name", "blosc.get_name"),
+            ("__pyx_f_5blosc_get_lock", "blosc.get_lock"),
+            ("__pyx_memoryview_new", "__pyx_memoryview_new"),
         ] {
             assert_eq!(readable(name), told, "{name}");
         }

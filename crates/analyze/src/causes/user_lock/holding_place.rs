@@ -15,7 +15,8 @@ use std::collections::BTreeMap;
 /// waiting, and whose part is larger than that of the function where threads wait longest by one over this.
 /// From: the definition of a majority; and twice as much cannot be told as the same. A library whose pool of random numbers
 /// is locked for a moment whenever a digest is opened, and for long when numbers are drawn, showed the need.
-/// Shown by: `the_place_that_holds_a_lock_for_long_is_named`, `places_that_hold_a_lock_alike_are_named_by_their_waits`.
+/// Shown by: `the_place_that_holds_a_lock_for_long_is_named`, `places_that_hold_a_lock_alike_are_named_by_their_waits`,
+/// `the_call_that_holds_a_library_s_lock_for_long_is_named`.
 /// Wrong if: threads that get a lock for a moment always come while the same long holder has it, and that one ends none of the
 /// waits, since somebody between does.
 const HELD_LONGEST: f64 = 0.5;
@@ -41,24 +42,40 @@ pub(super) fn culprit<'t>(
     (named, in_library)
 }
 
-/// The stacks of a lock's waits in the function that holds it longest, if that is not where threads wait longest.
+/// A function of the program that takes a lock, and the library's function that it calls for that.
+type PlaceOfLock<'t> = ((&'t str, Option<&'t str>), Option<&'t str>);
+
+/// The stacks of a lock's waits in the function that holds it longest, if that is not where threads wait longest. Where one
+/// function of the program takes it in several calls of a library, those in that call.
 fn of_holder<'t>(
     facts: &Facts<'_, 't>,
-    ledger: &Ledger<'_, '_>,
+    ledger: &Ledger<'_, 't>,
     group: &Group<'_, 't>,
 ) -> Option<Vec<(View<'t>, f64)>> {
     if group.awake || group.is_interpreter_s() || group.object().is_none() {
         return None;
     }
-    let mut waited: BTreeMap<(&str, Option<&str>), f64> = BTreeMap::new();
+    let by_function = |view: &View<'t>| Some((view.own?.function(), None));
+    let by_call = |view: &View<'t>| Some((view.own?.function(), Some(view.library()?.name()?)));
+    longest_holder(facts, ledger, group, by_function).or_else(|| longest_holder(facts, ledger, group, by_call))
+}
+
+fn longest_holder<'t>(
+    facts: &Facts<'_, 't>,
+    ledger: &Ledger<'_, 't>,
+    group: &Group<'_, 't>,
+    taker: impl Fn(&View<'t>) -> Option<PlaceOfLock<'t>>,
+) -> Option<Vec<(View<'t>, f64)>> {
+    let mut waited: BTreeMap<PlaceOfLock<'t>, f64> = BTreeMap::new();
     for (view, weight) in &group.views {
-        *waited.entry(view.own?.function()).or_default() += weight;
+        *waited.entry(taker(view)?).or_default() += weight;
     }
-    let (mut ended, mut all): (BTreeMap<(&str, Option<&str>), f64>, f64) = (BTreeMap::new(), 0.0);
+    let (mut ended, mut all): (BTreeMap<PlaceOfLock<'t>, f64>, f64) = (BTreeMap::new(), 0.0);
     for wake in group.waits.iter().filter_map(|w| ledger.traced.wakes.get(&w.wait.wait)).flatten() {
         all += wake.blocked_ns as f64;
-        if let Some(own) = facts.model.stacks.view(wake.waker_stack, true).own.filter(|_| wake.same_object) {
-            *ended.entry(own.function()).or_default() += wake.blocked_ns as f64;
+        let releases = taker(&facts.model.stacks.view(wake.waker_stack, true));
+        if let Some(releases) = releases.filter(|_| wake.same_object) {
+            *ended.entry(releases).or_default() += wake.blocked_ns as f64;
         }
     }
     let (longest, _) = by_weight(waited).into_iter().next()?;
@@ -67,7 +84,7 @@ fn of_holder<'t>(
     if holder == longest || by_holder <= HELD_LONGEST * all || of_longest > HELD_LONGEST * by_holder {
         return None;
     }
-    let views = group.views.iter().filter(|(view, _)| view.own.is_some_and(|own| own.function() == holder));
+    let views = group.views.iter().filter(|(view, _)| taker(view) == Some(holder));
     Some(views.copied().collect::<Vec<_>>()).filter(|views| !views.is_empty())
 }
 

@@ -1,5 +1,6 @@
 //! Sketches of locks.
 
+mod classes;
 mod holding_place;
 mod parking;
 mod placed;

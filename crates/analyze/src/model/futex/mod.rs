@@ -226,6 +226,11 @@ mod tests {
     fn a_semaphore_that_its_waiters_post_is_a_lock() {
         let stack = "?@libc.so.6 < sem_wait@libc.so.6 < work@app app.c:7";
         assert_eq!(purposes(&hand_over(0, stack)), [(Purpose::Lock, Ground::Structure); 2]);
+        // So is one inside of a library. Near miss: what it waits at is no semaphore.
+        let inside = "?@libc.so.6 < __new_sem_wait_slow64@libc.so.6 < ?@libfftw3.so.3 < fftw_plan@libfftw3.so.3 < work@app app.c:7";
+        assert_eq!(purposes(&hand_over(0, inside)), [(Purpose::Lock, Ground::Structure); 2]);
+        let other = inside.replace("__new_sem_wait_slow64", "wait");
+        assert_eq!(purposes(&hand_over(0, &other)), [(Purpose::Unknown, Ground::None); 2]);
     }
 
     /// Where a task of tokio's waits for a lock, its thread finds nothing to run.

@@ -188,7 +188,7 @@ pub(super) fn has_lock_value(traced: &Traced<'_>, wait: &Wait, stacks: &Stacks<'
     let wakes = || traced.wakes.get(&wait.wait).into_iter().flatten();
     let ended = |all: bool| wakes().filter(|w| w.wakes_many == Some(all)).map(|w| w.blocked_ns as f64).sum::<f64>();
     let released = || ended(true) <= MOST * (ended(true) + ended(false));
-    stacks.view(wait.user_stack, true).semaphore || wait.expected.is_some_and(value) && released()
+    stacks.view(wait.user_stack, true).in_semaphore || wait.expected.is_some_and(value) && released()
 }
 
 /// The address and the process that a wait belongs to. Without an address each wait is an object of its own.
