@@ -2,7 +2,7 @@
 
 use super::code::{Code, Owner};
 use super::stacks::Stacks;
-use recording::tables::Sample;
+use recording::tables::{ModuleKind, Sample};
 use recording::{StackId, ThreadId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::Hash;
@@ -41,7 +41,8 @@ pub fn innermost_functions(stacks: &Stacks<'_>, samples: &[&Sample]) -> BTreeMap
 }
 
 /// For each of a thread's functions, the shares of its samples that have it as the innermost of the program's own, and that
-/// have it as one of the two innermost.
+/// have it as one of the two innermost. What a runtime compiled without telling lines may contain functions of the program,
+/// so that a library's function is one of these, too, where it runs itself.
 #[derive(Debug, Default)]
 pub struct Near(BTreeMap<usize, (f64, f64)>);
 
@@ -58,8 +59,8 @@ pub fn near_functions(stacks: &Stacks<'_>, samples: &[&Sample]) -> BTreeMap<Thre
         *all += count as f64;
         let Some(stack) = stack else { continue };
         let frames = stacks.frames(stack);
-        let own = frames.iter().filter(|c| c.owner == Owner::Own).map(key);
-        let mut inner: Vec<_> = own.take(2).collect();
+        let own = frames.iter().enumerate().filter(|(at, c)| c.owner == Owner::Own || *at == 0 && may_contain_own(c));
+        let mut inner: Vec<_> = own.map(|(_, c)| key(c)).take(2).collect();
         inner.dedup();
         for (depth, function) in inner.into_iter().enumerate() {
             let next = numbers.len();
@@ -70,6 +71,11 @@ pub fn near_functions(stacks: &Stacks<'_>, samples: &[&Sample]) -> BTreeMap<Thre
     }
     let shares = |(near, all): (Near, f64)| near.0.into_iter().map(|(f, (a, b))| (f, (a / all, b / all))).collect();
     found.into_iter().map(|(thread, of)| (thread, Near(shares(of)))).collect()
+}
+
+/// True for a library's function that a runtime compiled, as .NET's does, without saying what it put into it.
+fn may_contain_own(code: &Code<'_>) -> bool {
+    code.kind == ModuleKind::Anonymous && !code.stub && code.name().is_some() && code.frame.line.is_none()
 }
 
 impl Near {

@@ -23,7 +23,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Shown by: `who_joins_after_its_own_share_had_a_smaller_one`,
 /// `who_joins_a_thread_that_is_kept_from_its_processor_had_a_smaller_share_too`,
 /// `who_joins_others_without_a_share_has_none`, `a_worker_without_a_further_task_had_a_smaller_share`,
-/// `a_worker_that_gets_further_tasks_waits_for_them`, `a_share_that_is_compiled_in_another_way_is_the_same_work`.
+/// `a_worker_that_gets_further_tasks_waits_for_them`, `a_share_that_is_compiled_in_another_way_is_the_same_work`,
+/// `a_library_s_function_may_contain_the_program_s`.
 /// Wrong if: a thread runs some of a function's work beside another one, and what the other one runs afterwards,
 /// in the same function, cannot be divided.
 pub(super) fn after_own_share(traced: &Traced<'_>, stacks: &Stacks<'_>, why: &QuickMap<WaitId, Why>) -> Vec<WaitId> {

@@ -191,7 +191,8 @@ fn without(charge: (f64, f64), part: (f64, f64)) -> (f64, f64) {
 /// must be this share of the waiting, and what the thread ran beyond the others less than it.
 /// From: reasoned: what explains more than half is the larger of two reasons. Of the sketches, half of it changes no answer,
 /// and twice as much those of two, in which the last thread was held back.
-/// Shown by: `who_has_the_slower_processor_makes_no_imbalance`, `a_little_later_on_slower_processors_is_no_imbalance`.
+/// Shown by: `who_has_the_slower_processor_makes_no_imbalance`, `a_little_later_on_slower_processors_is_no_imbalance`,
+/// `who_ends_late_for_several_small_reasons_had_no_unequal_share`.
 /// Wrong if: both reasons are there in nearly equal parts: the smaller one may then be told.
 const EXPLAINS: f64 = 0.5;
 
@@ -239,7 +240,8 @@ const SLOWER: &str = "those that waited ran as long as a fair share of the work 
 /// Decides: whether the last thread may merely have had a slower processor.
 /// From: chosen: repeated runs of the same single-threaded program differ by a tenth on virtual machines, and now and
 /// then by more.
-/// Shown by: `who_has_the_slower_processor_makes_no_imbalance`, `a_little_later_on_slower_processors_is_no_imbalance`.
+/// Shown by: `who_has_the_slower_processor_makes_no_imbalance`, `a_little_later_on_slower_processors_is_no_imbalance`,
+/// `who_ends_late_for_several_small_reasons_had_no_unequal_share`.
 /// Wrong if: one processor is slower by more than that for the whole run, as with a busy neighbour on its core, and the
 /// other threads' times are not near a fair share either.
 const FAIR: f64 = 0.15;
@@ -370,6 +372,14 @@ fn stragglers<'t>(
             return Err(format!(
                 "threads finish {} apart because the last one {why}, not because it had more to do",
                 duration(apart * 1e-9)
+            ));
+        }
+        // Several small reasons, none of which explains it alone.
+        _ if more_to_do < EXPLAINS * apart => {
+            return Err(format!(
+                "threads finish {} apart, but the last one ran only {} longer than the others",
+                duration(apart * 1e-9),
+                duration(more_to_do.max(0.0) * 1e-9)
             ));
         }
         _ => {}

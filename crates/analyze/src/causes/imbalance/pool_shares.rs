@@ -9,9 +9,12 @@ use crate::account::lines::Why;
 use crate::account::pieces::Activity;
 use crate::account::pool::{LargestShare, LargestTask, are_told_by_shares, largest_share, largest_task, pools};
 use crate::answer::{Cause, Evidence, Unit};
-use crate::causes::shared::blame::{by_weight, named, running, samples_of, waits};
+use crate::causes::shared::blame::{
+    Blamed, by_weight, culprit as blame_culprit, named, running, samples_of, sources, waits,
+};
 use crate::causes::shared::{Meta, evidence, found};
 use crate::facts::Facts;
+use crate::model::code::place;
 use crate::model::tasks::start;
 use crate::runtimes::Primitive;
 use recording::ThreadId;
@@ -44,7 +47,7 @@ pub(super) fn explain<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, lost: 
         *by_thread.entry(at.thread).or_default() += weight;
     }
     let one = by_weight(by_thread).into_iter().next().filter(|(_, weight)| *weight > MOST * all).map(|(t, _)| t);
-    let culprit = running(facts, &seen, |_| None).map(|r| r.culprit);
+    let mut culprit = running(facts, &seen, |_| None).map(|r| r.culprit);
     let at = culprit.as_ref().map(|c| format!(" in {}", named(c))).unwrap_or_default();
     let (mut threads, mut count, mut blocked) = (BTreeSet::new(), 0_u64, 0.0);
     let mut only_joins = true;
@@ -72,12 +75,21 @@ pub(super) fn explain<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, lost: 
     {
         return unequal(facts, &largest, ledger, rows, found(ledger, meta, lost));
     }
+    // Where the work was divided. The stack of a pool's thread does not show that.
+    let joined = blame_culprit(&sources(facts, ledger, |w| w == Why::Task, |_| false), Blamed::Own);
+    let joined = joined.filter(|joined| only_joins && joined.function.is_some());
+    let joins = joined.as_ref().map(|joined| format!(" in {}", place(&joined.site()))).unwrap_or_default();
+    if let (Some(culprit), Some(joined)) = (&mut culprit, joined)
+        && culprit.callers.iter().all(|caller| caller.function != joined.function)
+    {
+        culprit.callers.push(joined.site());
+    }
     Cause {
         summary: match only_joins {
             true if threads.len() < 2 => {
-                format!("A thread that has done its part waits for another one, which is still busy{at}.")
+                format!("A thread that has done its part waits{joins} for another one, which is still busy{at}.")
             }
-            true => format!("Threads that have done their part wait for another one, which is still busy{at}."),
+            true => format!("Threads that have done their part wait{joins} for another one, which is still busy{at}."),
             false => format!("Threads of a pool have no task left while another one is still busy{at}."),
         },
         culprit,

@@ -105,6 +105,34 @@ mod near_miss {
         assert!(unsure.missing.contains("kept off the processor"), "{unsure:?}");
     }
 
+    /// It waited for a device and was kept off its processor, neither for half of the time. With all of that as work it has the
+    /// larger share.
+    #[test]
+    fn who_ends_late_for_several_small_reasons_had_no_unequal_share() {
+        let tables = |other: bool| {
+            Sketch::new(2)
+                .clean(1, &around(1.0))
+                .clean_cpu(2, &around(0.65), &around(1.0))
+                .traced(1, |run| {
+                    run.thread("main").runs(ms(1000), PARALLEL);
+                })
+                .traced(2, |run| {
+                    main_joins(run, ms(649));
+                    run.thread("a").runs(ms(350), PARALLEL);
+                    let b = run.thread("b");
+                    match other {
+                        true => b.blocks(Reason::Io, ms(130), PARALLEL).preempted(ms(130)).runs(ms(390), PARALLEL),
+                        false => b.runs(ms(650), PARALLEL),
+                    };
+                })
+                .tables()
+        };
+        let answer = answer_for(&tables(true));
+        assert!(found(&answer, CauseId::IMBALANCE).is_none(), "{:#?}", answer.verdict);
+        assert!(missing(&answer, CauseId::IMBALANCE).contains("ran only 40 ms longer"), "{:#?}", answer.verdict);
+        assert!(found(&answer_for(&tables(false)), CauseId::IMBALANCE).is_some());
+    }
+
     #[test]
     fn who_is_held_back_by_other_programs_makes_no_imbalance() {
         let tables = |held_back: bool| {
