@@ -40,6 +40,30 @@ fn a_task_that_sleeps_with_the_lock_is_said() {
     assert!(cause.summary.contains("in time.Sleep, called from main.reserve (a.go:17)"), "{}", cause.summary);
 }
 
+/// Nobody saw who holds the lock. What the threads do in so many of a hundred milliseconds is what the others wait for if it
+/// is most of the time.
+fn beside_waiting_tasks(each: u64) -> String {
+    const OTHER: &str = "main.parse@app a.go:60 < main.main.func1@app a.go:40 < runtime.goexit@app";
+    let sketch = Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(1.0), &around(0.1 + 0.009 * each as f64));
+    let run = |run: &mut RunSketch<'_>| {
+        run.thread("b").runs(ms(100), WORK).locks(0x100, ms(900), IDLE, "a");
+        let a = run.thread("a").locks(0x200, ms(100), IDLE, "b");
+        (0..9).fold(a, |a, _| a.runs(ms(each), OTHER).locks(0x200, ms(100 - each), IDLE, "b"));
+        (0..100).for_each(|look| run.look(ms(10 * look), &[(LOCK, 7), (READS, 3)]));
+    };
+    let mut tables = with_base(sketch, WORK).traced(2, run).tables();
+    tell_tasks(&mut tables);
+    found(&answer_for(&tables), CauseId::USER_LOCK).unwrap().summary.clone()
+}
+
+#[test]
+fn what_hardly_runs_while_tasks_wait_for_a_lock_is_not_told() {
+    let told = beside_waiting_tasks(20);
+    assert_eq!(told, "Threads wait for a lock that is taken in main.reserve (a.go:15).");
+    let told = beside_waiting_tasks(80);
+    assert!(told.contains("meanwhile mostly main.parse (a.go:60)"), "{told}");
+}
+
 /// The near miss: the same sleep, and nobody waits for a lock. Looks say so, too.
 #[test]
 fn without_waiting_tasks_no_lock_is_told() {

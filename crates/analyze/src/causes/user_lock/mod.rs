@@ -242,7 +242,9 @@ fn cause<'t>(
     };
     let words = held.as_ref().map_or_else(|| Some(awake()), |h| h.words.clone());
     evidence.extend(held.into_iter().flat_map(|h| h.evidence));
-    let meanwhile = group.filter(|g| !g.awake).and_then(|g| while_held(facts, ledger, g));
+    // Threads say nothing of how long a task holds a lock.
+    let by_threads = group.filter(|g| !g.awake && !task_holders::is_of_tasks(g));
+    let meanwhile = by_threads.and_then(|g| while_held(facts, ledger, g));
     // How long the lock is held says more than what the holder does.
     let words = match &meanwhile {
         Some(m) if matches!(style, Style::Long | Style::HolderWaits(_)) => words.map_or_else(

@@ -26,9 +26,11 @@ const LONG_WAIT_NS: f64 = 30_000.0;
 
 /// When no thread ran for more than this share of the waiting, the code that ran cannot be the reason.
 ///
-/// Decides: whether a lock is reported as a convoy, or as held by a thread that is itself waiting.
+/// Decides: whether a lock is reported as a convoy, or as held by a thread that is itself waiting; and whether the answer says
+/// what runs meanwhile.
 /// From: the definition of a majority.
-/// Shown by: `a_lock_that_is_handed_to_sleepers_is_a_convoy`, `a_holder_that_waits_itself_is_said`.
+/// Shown by: `a_lock_that_is_handed_to_sleepers_is_a_convoy`, `a_holder_that_waits_itself_is_said`,
+/// `what_hardly_runs_while_tasks_wait_for_a_lock_is_not_told`.
 /// Wrong if: a program has two locks, one with a convoy and one that is held for long: the share is computed over both
 /// together.
 const MOST: f64 = 0.5;
@@ -112,8 +114,8 @@ pub fn held<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, group: &Group<'_
         ));
     }
     let words = match style {
-        // The function that takes the lock is named already.
-        Style::Long => who.filter(|w| !takes_it(group, w)).map(|w| match holders.is_empty() {
+        // The function that takes the lock is named already. What runs for a little of the waiting does not explain it.
+        Style::Long => who.filter(|w| !takes_it(group, w) && nobody <= MOST * charged).map(|w| match holders.is_empty() {
             true => format!("meanwhile mostly {} runs", named(&w)),
             false => format!("the holder works in {}", named(&w)),
         }),
