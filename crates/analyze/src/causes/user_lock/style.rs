@@ -115,10 +115,12 @@ pub fn held<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, group: &Group<'_
     }
     let words = match style {
         // The function that takes the lock is named already. What runs for a little of the waiting does not explain it.
-        Style::Long => who.filter(|w| !takes_it(group, w) && nobody <= MOST * charged).map(|w| match holders.is_empty() {
-            true => format!("meanwhile mostly {} runs", named(&w)),
-            false => format!("the holder works in {}", named(&w)),
-        }),
+        Style::Long => {
+            who.filter(|w| !takes_it(group, w) && nobody <= MOST * charged).map(|w| match holders.is_empty() {
+                true => format!("meanwhile mostly {} runs", named(&w)),
+                false => format!("the holder works in {}", named(&w)),
+            })
+        }
         Style::Short => None,
         Style::Convoy => Some("most of the time nobody runs, because the next owner is still waking up".to_owned()),
         Style::Awake => None,
