@@ -74,6 +74,12 @@ pub fn near_functions(stacks: &Stacks<'_>, samples: &[&Sample]) -> BTreeMap<Thre
 }
 
 /// True for a library's function that a runtime compiled, as .NET's does, without saying what it put into it.
+///
+/// Decides: whether threads that run such a function do the same work.
+/// From: the model: the function that the program gave to a parallel query is then part of the library's loop. A query of .NET
+/// over ranges showed the need.
+/// Shown by: `a_library_s_function_may_contain_the_program_s`.
+/// Wrong if: two stages spend most of their time in the same function of a library, and do different things with it.
 fn may_contain_own(code: &Code<'_>) -> bool {
     code.kind == ModuleKind::Anonymous && !code.stub && code.name().is_some() && code.frame.line.is_none()
 }

@@ -51,10 +51,10 @@ pub struct View<'t> {
     pub service: bool,
     /// Where nameless code made at run time called the library.
     pub nameless: Option<Code<'t>>,
-    /// True when the entry waits at a semaphore.
+    /// True when the program itself waits at a semaphore.
+    pub calls_semaphore: bool,
+    /// True when the wait is at a semaphore, the program's or one inside of a library.
     pub semaphore: bool,
-    /// True when the wait is at a semaphore, also one inside of a library's function: its lock, as the planner's of FFTW.
-    pub in_semaphore: bool,
     /// The class of the innermost method of a library that a runtime compiled.
     pub library_class: Option<&'t str>,
     /// True where a runtime takes a lock that it provides for programs, such as a virtual machine's monitor.
@@ -161,8 +161,8 @@ pub(super) fn summed_up<'t>(frames: &[Code<'t>], in_call: bool, lock_calls: &Has
         service: frames.iter().any(|c| c.role.service_loop),
         nameless: first.and_then(|at| frames.get(at)).filter(|c| is_made_at_run_time(c)).copied(),
         own: own.and_then(|at| frames.get(at)).copied(),
-        semaphore: entry.is_some_and(is_semaphore),
-        in_semaphore: before.iter().any(is_semaphore),
+        calls_semaphore: entry.is_some_and(is_semaphore),
+        semaphore: before.iter().any(is_semaphore),
         library_class: before.iter().find_map(class),
         enters_lock: before.iter().any(|c| runtimes::lock_entered(called(c)).is_some()),
         wakes: library().any(|c| c.role.wakes),

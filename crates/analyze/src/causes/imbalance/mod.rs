@@ -376,11 +376,11 @@ fn stragglers<'t>(
         }
         // Several small reasons, none of which explains it alone.
         _ if more_to_do < EXPLAINS * apart => {
-            return Err(format!(
-                "threads finish {} apart, but the last one ran only {} longer than the others",
-                duration(apart * 1e-9),
-                duration(more_to_do.max(0.0) * 1e-9)
-            ));
+            let longer = match more_to_do > 0.0 {
+                true => format!("ran only {} longer than the others", duration(more_to_do * 1e-9)),
+                false => "did not run longer than the others".to_owned(),
+            };
+            return Err(format!("threads finish {} apart, but the last one {longer}", duration(apart * 1e-9)));
         }
         _ => {}
     }

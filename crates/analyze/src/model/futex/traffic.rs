@@ -183,12 +183,18 @@ pub(super) fn traffic<'t>(
 
 /// True when the wait expected a value that locks use, or is at a semaphore. Who releases a lock wakes one thread: the
 /// counter of a barrier or of finished rounds passes through the same values, and its wake-ups are for all.
+///
+/// Decides: whether waits that other waiters end may be for a lock without a name.
+/// From: the model: who posts a semaphore that it waits at gives back what it took. Inside of a library, that is the library's
+/// lock; FFTW's planner and numcodecs showed the need.
+/// Shown by: `a_semaphore_that_its_waiters_post_is_a_lock`, `waiters_that_wake_each_other_share_a_lock`.
+/// Wrong if: threads that take items from a queue put new ones in, and the queue waits at a semaphore.
 pub(super) fn has_lock_value(traced: &Traced<'_>, wait: &Wait, stacks: &Stacks<'_>) -> bool {
     let value = |v: u32| v == LOCKED_WITH_WAITERS || v & OWNER_WITH_WAITERS != 0;
     let wakes = || traced.wakes.get(&wait.wait).into_iter().flatten();
     let ended = |all: bool| wakes().filter(|w| w.wakes_many == Some(all)).map(|w| w.blocked_ns as f64).sum::<f64>();
     let released = || ended(true) <= MOST * (ended(true) + ended(false));
-    stacks.view(wait.user_stack, true).in_semaphore || wait.expected.is_some_and(value) && released()
+    stacks.view(wait.user_stack, true).semaphore || wait.expected.is_some_and(value) && released()
 }
 
 /// The address and the process that a wait belongs to. Without an address each wait is an object of its own.

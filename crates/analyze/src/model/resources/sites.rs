@@ -63,7 +63,7 @@ fn said(traced: &Traced<'_>, wait: &Wait, own: &Code<'_>, futex: Option<&FutexWa
     match (view.primitive, futex.purpose) {
         (Some(Primitive::Pool), _) => Some(Said::ByUser),
         _ if hidden => Some(Said::Hidden),
-        (None | Some(Primitive::Lock | Primitive::Condition), _) if view.semaphore => Some(Said::Semaphore),
+        (None | Some(Primitive::Lock | Primitive::Condition), _) if view.calls_semaphore => Some(Said::Semaphore),
         (Some(Primitive::Condition), _) => Some(Said::Condition),
         (Some(_), _) => None,
         // Named by other waits at the same address.
