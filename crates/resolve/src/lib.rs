@@ -55,7 +55,7 @@ pub use build_id::BuildId;
 pub use data_types::{DataTypes, Moment, Placed};
 pub use elf::executable;
 pub use error::{ModuleError, ModuleProblem, SymbolProblem};
-pub use goroutines::{GoroutineRecord, GoroutineRecords, ParkedGoroutines};
+pub use goroutines::{GoroutineRecord, GoroutineRecords, ParkedGoroutine, ParkedGoroutines};
 pub use jit::{JitFunction, RuntimeCode};
 pub use maps::{MappedFile, Mapping, MapsError, parse_maps};
 pub use module::{Module, ModuleCache, ModuleRef};

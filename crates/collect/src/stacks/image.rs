@@ -317,8 +317,9 @@ impl Image {
         now_ns: u64,
     ) -> Option<BTreeMap<ParkedAt, u32>> {
         let mut parked = std::mem::take(&mut self.parked);
-        let found = parked.look(at_once, |registers, bytes| {
-            let unwound = self.unwind(self.pid, Copied::new(registers, bytes), now_ns, interner);
+        let found = parked.look(at_once, |goroutine| {
+            let copied = Copied::new(goroutine.registers, goroutine.stack);
+            let unwound = self.unwind(self.pid, copied, now_ns, interner);
             unwound.stack.filter(|_| !unwound.truncated)
         });
         self.parked = parked;

@@ -4,19 +4,20 @@ use super::image::Image;
 use super::interner::Interner;
 use super::parked::ParkedAt;
 use crate::events::Event;
-use crate::procfs::monotonic_ns;
+use crate::procfs::{monotonic_ns, thread_cpu_ns};
 use std::collections::BTreeMap;
 
 /// At most one part in so many of one processor's time is spent on looks: a program with thousands of goroutines that
 /// wait is looked at less often.
 const PART: u64 = 50;
 
-/// How long a look may take, nanoseconds: then there is one every ten milliseconds. Where looks take longer, the next ones
+/// How much processor time a look may take, nanoseconds: then there is one every ten milliseconds. Where looks take longer, the next ones
 /// are at fewer tasks: what tasks wait for changes faster than all of thousands can be looked at.
 const TAKES_NS: u64 = 10_000_000 / PART;
 
-/// The fewest and the most tasks of an image in one look; the next look is at the next ones.
-const TASKS: (u64, u64) = (32, 256);
+/// The fewest and the most tasks of an image in one look; the next look is at the next ones. A server with few connections
+/// has some forty goroutines: all of them are read, so that one that sleeps while it holds a lock is in each look.
+const TASKS: (u64, u64) = (64, 256);
 
 /// The looks at waiting tasks of a run.
 #[derive(Debug)]
@@ -45,13 +46,14 @@ impl Looks {
         if time_ns < self.due_ns {
             return Vec::new();
         }
+        let before_ns = thread_cpu_ns();
         let mut all: Option<BTreeMap<ParkedAt, u32>> = None;
         for of_image in images.filter_map(|image| image.parked(self.at_once, interner, time_ns)) {
             let all = all.get_or_insert_default();
             of_image.into_iter().for_each(|(place, count)| *all.entry(place).or_default() += count);
         }
         let Some(all) = all else { return Vec::new() };
-        self.took(time_ns, monotonic_ns() - time_ns);
+        self.took(time_ns, thread_cpu_ns() - before_ns);
         if all.is_empty() {
             return vec![Event::Parked { time_ns, user_stack: None, timer: false, count: 0 }];
         }
@@ -59,7 +61,7 @@ impl Looks {
         each.map(|((user_stack, timer), count)| Event::Parked { time_ns, user_stack, timer, count }).collect()
     }
 
-    /// A look at `time_ns` took so long: sets when the next one is due, and at how many tasks.
+    /// A look at `time_ns` took so much processor time: sets when the next one is due, and at how many tasks.
     fn took(&mut self, time_ns: u64, took_ns: u64) {
         self.due_ns = time_ns + PART * took_ns;
         let fits = self.at_once * TAKES_NS / took_ns.max(1);
@@ -80,9 +82,9 @@ mod tests {
         looks.took(0, 2 * TAKES_NS);
         assert_eq!((looks.at_once, looks.due_ns), (128, 20_000_000));
         looks.took(0, 100 * TAKES_NS);
-        assert_eq!(looks.at_once, 32);
-        looks.took(0, TAKES_NS / 100);
         assert_eq!(looks.at_once, 64);
+        looks.took(0, TAKES_NS / 100);
+        assert_eq!(looks.at_once, 128);
         looks.took(0, 0);
         looks.took(0, 0);
         looks.took(0, 0);

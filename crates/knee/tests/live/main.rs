@@ -1,6 +1,7 @@
 //! Tests that observe real programs and need root: `./dev live` runs them, one at a time.
 
 mod faults;
+mod goroutines;
 mod load;
 mod names;
 mod processors;

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-fn works_here(program: &str, arguments: &[&str], folder: &Path) -> bool {
+pub(crate) fn works_here(program: &str, arguments: &[&str], folder: &Path) -> bool {
     let output = Command::new(program).args(arguments).current_dir(folder).output();
     let made = output.as_ref().is_ok_and(|output| output.status.success());
     if !made {

@@ -492,6 +492,12 @@ impl Unwinder {
         })
     }
 
+    /// Where the code of a Go program lies in the process.
+    pub(crate) fn go_code(&self) -> Option<Range<u64>> {
+        let of_go = |code: &&CodeMapping| code.module.as_ref().is_some_and(|module| module.go().is_some());
+        self.code.iter().find(of_go).map(|code| code.mapping.start..code.mapping.end)
+    }
+
     /// The address in the process of a Go program's variable; none for a stripped program.
     pub(crate) fn go_variable(&self, name: &str) -> Option<u64> {
         self.code.iter().find_map(|code| {
