@@ -44,7 +44,7 @@ const SUFFIXES: [&str; 6] = [".constprop", ".part", ".isra", ".cold", ".lto_priv
 /// A name as people write it: without type arguments, parameters and compiler suffixes. The answer also keeps the whole
 /// name.
 pub fn readable(name: &str) -> String {
-    if let Some(name) = of_cython(name) {
+    if let Some(name) = of_cython(name).or_else(|| nested_in_python(name)) {
         return name;
     }
     let name = &without_go_types(written(name));
@@ -83,6 +83,15 @@ fn of_cython(name: &str) -> Option<String> {
         told = told + part + ".";
         rest = inner;
     }
+}
+
+/// The name of a Python function without a name of its own, or inside of another one: `load.<lambda>` for
+/// `load.<locals>.<lambda>` (PEP 3155). `<module>` has no part before it.
+fn nested_in_python(name: &str) -> Option<String> {
+    const UNNAMED: [&str; 5] = ["<lambda>", "<genexpr>", "<listcomp>", "<dictcomp>", "<setcomp>"];
+    let unnamed =
+        UNNAMED.iter().any(|part| name.strip_suffix(part).is_some_and(|of| of.is_empty() || of.ends_with('.')));
+    (unnamed || name.contains(".<locals>.")).then(|| name.replace(".<locals>", ""))
 }
 
 /// The function in which code was written, where Go's compiler wrapped a deferred call or a started goroutine into one of its
@@ -267,6 +276,10 @@ mod tests {
             ("__pyx_pw_5blosc_3get_name", "blosc.get_name"),
             ("__pyx_f_5blosc_get_lock", "blosc.get_lock"),
             ("__pyx_memoryview_new", "__pyx_memoryview_new"),
+            ("main.<locals>.<genexpr>", "main.<genexpr>"),
+            ("Feed.load.<locals>.parse", "Feed.load.parse"),
+            ("<lambda>", "<lambda>"),
+            ("<module>", "module"),
         ] {
             assert_eq!(readable(name), told, "{name}");
         }
