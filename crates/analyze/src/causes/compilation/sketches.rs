@@ -36,6 +36,8 @@ fn beside(name: &'static str, waits: u64) -> Answer {
 
 const LOCK: &str = "?@libc.so.6 < pthread_mutex_lock@libc.so.6 < append@app app.c:7 < work@app app.c:9";
 
+const ONCE: &str = "pthread_mutex_lock@libc.so.6 < open@app app.c:30 < work@app app.c:9";
+
 fn useful(answer: &Answer) -> f64 {
     answer.account.last().unwrap().useful
 }
@@ -56,7 +58,7 @@ fn waits_behind_a_compiler(cpu: f64, queued: bool) {
             if queued {
                 run.thread("C1 CompilerThre").runnable(ms(900)).blocks(Reason::Futex, ms(100), CALLED);
             }
-            run.thread("worker").runs(ms(500), WORK).locks(0x10, ms(500), LOCK, "worker-2");
+            run.thread("worker").runs(ms(490), WORK).runs(ms(10), ONCE).locks(0x10, ms(500), LOCK, "worker-2");
             run.thread("worker-2").locks(0x10, ms(500), LOCK, "worker").runs(ms(500), WORK);
             run.thread("C2 CompilerThre").runs(ms(900), SERVE).blocks(Reason::Futex, ms(100), CALLED);
         });
@@ -65,6 +67,8 @@ fn waits_behind_a_compiler(cpu: f64, queued: bool) {
     assert!((useful(&answer) - 1.0).abs() < 0.06, "{:#?}", answer.account);
     assert_eq!(ids(&answer), [CauseId::USER_LOCK], "{:#?}", answer.verdict);
     assert!(answer.verdict.causes[0].share > 0.9 && answer.verdict.machine.is_empty(), "{:#?}", answer.verdict);
+    // Threads wait in one function, and another one took such a lock once.
+    assert_eq!(answer.verdict.causes[0].culprit.as_ref().unwrap().function.as_deref(), Some("append"));
     // No thread waited for a page.
     assert!(answer.verdict.clear.contains(&CauseId::PAGE_FAULT), "{:#?}", answer.verdict);
 }

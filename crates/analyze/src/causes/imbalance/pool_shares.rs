@@ -20,9 +20,11 @@ use crate::runtimes::Primitive;
 use recording::ThreadId;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The others wait for a thread when more than half of their waiting falls into its running time.
+/// The others wait for a thread when more than half of their waiting falls into its running time. Of threads without a
+/// task, those that wait for another one's part are told when theirs is more than half of the time.
 ///
-/// Decides: whether the evidence names the thread with the large task.
+/// Decides: whether the evidence names the thread with the large task, and whether threads are said to wait for a part or
+/// for a task.
 /// From: the definition of a majority.
 /// Shown by: `a_task_that_is_larger_than_what_is_left_is_unequal_work`.
 /// Wrong if: a different thread has the last task in each round: no thread is named.
@@ -50,13 +52,14 @@ pub(super) fn explain<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, lost: 
     let mut culprit = running(facts, &seen, |_| None).map(|r| r.culprit);
     let at = culprit.as_ref().map(|c| format!(" in {}", named(c))).unwrap_or_default();
     let (mut threads, mut count, mut blocked) = (BTreeSet::new(), 0_u64, 0.0);
-    let mut only_joins = true;
+    let mut joined = 0.0;
     for (wait, _) in waits(ledger, |w| w == Why::Task) {
         let purpose = facts.model.stacks.view(wait.user_stack, wait.syscall.is_some()).primitive;
-        only_joins &= purpose == Some(Primitive::Join);
         threads.insert(wait.thread);
         count = count.saturating_add(wait.count);
-        blocked += wait.blocked_ns as f64 * 1e-9;
+        let seconds = wait.blocked_ns as f64 * 1e-9;
+        blocked += seconds;
+        joined += if purpose == Some(Primitive::Join) { seconds } else { 0.0 };
     }
     let mut rows = vec![
         evidence("threads without a task", threads.len() as f64, Unit::Of("threads"), "waits"),
@@ -75,22 +78,25 @@ pub(super) fn explain<'t>(facts: &Facts<'_, 't>, ledger: &Ledger<'_, 't>, lost: 
     {
         return unequal(facts, &largest, ledger, rows, found(ledger, meta, lost));
     }
+    let mostly_joins = joined > MOST * blocked;
     // Where the work was divided. The stack of a pool's thread does not show that.
-    let joined = blame_culprit(&sources(facts, ledger, |w| w == Why::Task, |_| false), Blamed::Own);
-    let joined = joined.filter(|joined| only_joins && joined.function.is_some());
+    let mut joins = sources(facts, ledger, |w| w == Why::Task, |_| false);
+    joins.retain(|(view, _)| view.own.is_some() && view.primitive == Some(Primitive::Join));
+    let joined = blame_culprit(&joins, Blamed::Own).filter(|joined| joined.function.is_some());
     let joins = joined.as_ref().map(|joined| format!(" in {}", place(&joined.site()))).unwrap_or_default();
+    let divided = joined.as_ref().map(|joined| format!("; {} waits for it", place(&joined.site()))).unwrap_or_default();
     if let (Some(culprit), Some(joined)) = (&mut culprit, joined)
         && culprit.callers.iter().all(|caller| caller.function != joined.function)
     {
         culprit.callers.push(joined.site());
     }
     Cause {
-        summary: match only_joins {
+        summary: match mostly_joins {
             true if threads.len() < 2 => {
                 format!("A thread that has done its part waits{joins} for another one, which is still busy{at}.")
             }
             true => format!("Threads that have done their part wait{joins} for another one, which is still busy{at}."),
-            false => format!("Threads of a pool have no task left while another one is still busy{at}."),
+            false => format!("Threads of a pool have no task left while another one is still busy{at}{divided}."),
         },
         culprit,
         evidence: rows,

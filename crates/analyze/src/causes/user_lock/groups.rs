@@ -283,10 +283,12 @@ fn charge<'t>(ledger: &Ledger<'_, 't>, groups: &mut [Group<'_, 't>]) {
 
 /// What the account books to locks, processor-seconds per unit of work: code, and waiting.
 fn booked(ledger: &Ledger<'_, '_>) -> (f64, f64) {
-    let booked = || ledger.account.lines.iter().filter(|l| lines(l.id).is_some());
-    let code = booked().filter(|l| l.sampling_error > 0.0).map(|l| l.seconds).sum();
-    let idle = booked().filter(|l| l.sampling_error <= 0.0).map(|l| l.seconds).sum();
-    (code, idle)
+    let is_code = |id: LineId| id == LineId::Synchronising(Why::Lock);
+    let booked = |code: bool| {
+        let lines = ledger.account.lines.iter().filter(|l| lines(l.id).is_some() && is_code(l.id) == code);
+        lines.map(|l| l.seconds).sum()
+    };
+    (booked(true), booked(false))
 }
 
 /// To which of some locks code belongs, by where threads wait for them. A lock is released at another place than it is

@@ -8,7 +8,7 @@
 //! waiters alone does not tell.
 
 use super::places::MOST;
-use super::traffic::AT_ONCE_NS;
+use super::traffic::{AT_ONCE_NS, is_released_to_one};
 use crate::model::code::Code;
 use crate::model::run::Traced;
 use crate::model::stacks::Stacks;
@@ -51,8 +51,10 @@ const IN_VAIN_NS: u64 = 20_000;
 /// For each run, its waits in functions where threads gather in any of the runs.
 pub fn gatherings<'t>(runs: &[Traced<'t>], stacks: &Stacks<'t>) -> Vec<BTreeSet<WaitId>> {
     let functions: BTreeSet<ModuleFunction<'t>> = runs.iter().flat_map(|run| of_run(run, stacks)).collect();
-    let there = |wait: &&&Wait| place(stacks, wait).is_some_and(|f| functions.contains(&f));
-    runs.iter().map(|run| run.waits.values().filter(there).map(|w| w.wait).collect()).collect()
+    let of = |run: &Traced<'t>, wait: &&Wait| {
+        place(stacks, wait).is_some_and(|f| functions.contains(&f)) && !at_lock(run, stacks, wait)
+    };
+    runs.iter().map(|run| run.waits.values().filter(|wait| of(run, wait)).map(|w| w.wait).collect()).collect()
 }
 
 /// The program's function in which a thread waits for a condition, or at something whose name does not say what it is:
@@ -63,6 +65,11 @@ fn place<'t>(stacks: &Stacks<'t>, wait: &Wait) -> Option<ModuleFunction<'t>> {
     function(&view.own.filter(|_| at_condition && view.parked.is_none() && view.theme.is_none())?)
 }
 
+/// True at a lock whose functions have no names.
+fn at_lock(run: &Traced<'_>, stacks: &Stacks<'_>, wait: &Wait) -> bool {
+    stacks.view(wait.user_stack, true).primitive.is_none() && is_released_to_one(run, wait)
+}
+
 fn function<'t>(code: &Code<'t>) -> Option<ModuleFunction<'t>> {
     Some((code.module, code.name()?))
 }
@@ -71,7 +78,7 @@ fn function<'t>(code: &Code<'t>) -> Option<ModuleFunction<'t>> {
 fn of_run<'t>(run: &Traced<'t>, stacks: &Stacks<'t>) -> Vec<ModuleFunction<'t>> {
     let mut waits: BTreeMap<ModuleFunction<'t>, BTreeSet<WaitId>> = BTreeMap::new();
     for wait in run.waits.values() {
-        if let Some(function) = place(stacks, wait) {
+        if let Some(function) = place(stacks, wait).filter(|_| !at_lock(run, stacks, wait)) {
             waits.entry(function).or_default().insert(wait.wait);
         }
     }

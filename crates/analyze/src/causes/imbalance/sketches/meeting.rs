@@ -2,6 +2,7 @@
 
 use crate::answer::{Answer, CauseId};
 use crate::common::*;
+use recording::Tables;
 use recording::synthetic::{Sketch, ms, us};
 
 /// `threads` meet in `arrive` after each of 20 rounds, in which the first has 10 ms of work and the others 3.
@@ -16,6 +17,10 @@ fn meets_in(function: &str, threads: u64, woken_in: &str, again: u64) -> Answer 
 }
 
 fn meets_at(wait: &str, threads: u64, woken_in: &str, again: u64) -> Answer {
+    answer_for(&meeting(wait, threads, woken_in, again))
+}
+
+fn meeting(wait: &str, threads: u64, woken_in: &str, again: u64) -> Tables {
     let stretch = ms(7) / (again + 1);
     let rounds = 20;
     let sketch = Sketch::new(4)
@@ -40,7 +45,7 @@ fn meets_at(wait: &str, threads: u64, woken_in: &str, again: u64) -> Answer {
                 }
             }
         });
-    answer_for(&sketch.tables())
+    sketch.tables()
 }
 
 const ARRIVES: &str = "pthread_cond_broadcast@libc.so.6 < arrive@app gate.c:33 < work@app app.c:50";
@@ -142,6 +147,18 @@ mod near_miss {
     #[test]
     fn threads_that_are_woken_in_vain_gather_nowhere() {
         assert_eq!(ids(&meets(4, ARRIVES, 2)), [CauseId::CONDITION_WAIT]);
+    }
+
+    /// GLib's locks: their slow paths have no names, and are called for taking and for releasing. The word says that others
+    /// wait, and each wake-up is for one thread.
+    #[test]
+    fn waiters_of_a_lock_without_a_name_do_not_meet() {
+        let wait = "?@libc.so.6 < syscall@libc.so.6 < ?@libglib-2.0.so.0 < work@app app.c:50";
+        let mut tables = meeting(wait, 4, wait, 0);
+        assert_eq!(ids(&answer_for(&tables)), [CauseId::IMBALANCE]);
+        tables.wakes.iter_mut().for_each(|wake| wake.wakes_many = Some(false));
+        let answer = answer_for(&tables);
+        assert!(!ids(&answer).contains(&CauseId::IMBALANCE), "{:#?}", answer.verdict);
     }
 
     #[test]
