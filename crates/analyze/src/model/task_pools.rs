@@ -7,8 +7,10 @@
 //! differ: a queue is fed by other tasks, and stages of a pipeline take turns as their work comes.
 
 use super::code::Owner;
+use super::stack_view::View;
 use super::stacks::Stacks;
 use super::tasks::{TaskStart, start};
+use crate::runtimes::function_name::package;
 use crate::runtimes::{self, Exchange, Parked, Primitive, is_first_task};
 use recording::{RunId, StackId, Tables};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -71,12 +73,12 @@ struct Seen<'t> {
     at: TaskStart<'t>,
     exchange: Option<Exchange>,
     waits: bool,
-    /// A library's function does it for the program.
-    by_library: bool,
+    /// The package of the library's function that does it for the program.
+    library: Option<&'t str>,
 }
 
-/// Tasks that wait at one place: what they start with, where, and for what.
-type Place<'t> = (TaskStart<'t>, TaskStart<'t>, Exchange);
+/// Tasks that wait at one place: what they start with, where, for what, and the library that waits for them.
+type Place<'t> = (TaskStart<'t>, TaskStart<'t>, Exchange, Option<&'t str>);
 
 /// Places where tasks certainly wait for one of a few things.
 type KnownPlaces<'t> = BTreeSet<Place<'t>>;
@@ -116,7 +118,7 @@ fn task_pools<'t>(
     }
     let parked = known.values().flatten();
     let places: BTreeSet<Place> =
-        parked.filter(|s| s.waits).filter_map(|s| Some((s.start, s.at, s.exchange?))).collect();
+        parked.filter(|s| s.waits).filter_map(|s| Some((s.start, s.at, s.exchange?, s.library))).collect();
     if places.is_empty() {
         return BTreeMap::new();
     }
@@ -146,9 +148,18 @@ fn seen<'t>(stacks: &Stacks<'t>, stack: StackId) -> Option<Seen<'t>> {
     let view = stacks.view(Some(stack), false);
     let at = view.own.map(|code| (code.module, code.name()))?;
     let waits = view.parked == Some(Parked::TaskWaits(Primitive::Condition));
-    let library = view.entry.and_then(|entry| entry.name());
-    let by_library = library.is_some_and(|name| runtimes::exchange(name).is_none());
-    Some(Seen { start, at, exchange: exchange(stacks, stack), waits, by_library })
+    Some(Seen { start, at, exchange: exchange(stacks, stack), waits, library: library(&view) })
+}
+
+/// The package of the library that the program called; none where the program itself sends or receives.
+///
+/// Decides: which giving is to the channel that tasks wait for: where a library waits for them, its own alone.
+/// From: the model: a library's channel is its own, so that what the program sends goes elsewhere. An encoder of zstd for one
+/// task at a time, beside a goroutine that gives out work, showed the need.
+/// Shown by: `tasks_that_wait_inside_a_library_have_its_pool`.
+/// Wrong if: a library waits at a channel that the program has given it, and others feed.
+fn library<'t>(view: &View<'t>) -> Option<&'t str> {
+    view.entry.and_then(|entry| entry.name()).filter(|name| runtimes::exchange(name).is_none()).map(package)
 }
 
 fn exchange(stacks: &Stacks<'_>, stack: StackId) -> Option<Exchange> {
@@ -157,8 +168,9 @@ fn exchange(stacks: &Stacks<'_>, stack: StackId) -> Option<Exchange> {
     library.filter_map(|code| code.name()).find_map(runtimes::exchange)
 }
 
-/// A kind of task that was seen to do something with others: what it starts with, where it did so, and what it did.
-type Doer<'t> = (Option<TaskStart<'t>>, Option<TaskStart<'t>>, Exchange);
+/// A kind of task that was seen to do something with others: what it starts with, where it did so, what it did, and the
+/// library that did it.
+type Doer<'t> = (Option<TaskStart<'t>>, Option<TaskStart<'t>>, Exchange, Option<&'t str>);
 
 /// How often tasks did something with others, in samples and wake-ups, and how often they waited to do it.
 fn given<'t>(tables: &Tables, run: RunId, stacks: &Stacks<'t>, looks: &Looks) -> BTreeMap<Doer<'t>, (u64, u64)> {
@@ -172,8 +184,9 @@ fn given<'t>(tables: &Tables, run: RunId, stacks: &Stacks<'t>, looks: &Looks) ->
     let mut given: BTreeMap<Doer<'t>, (u64, u64)> = BTreeMap::new();
     for (stack, (did, waited)) in counts {
         let Some(exchange) = exchange(stacks, stack) else { continue };
-        let at = stacks.view(Some(stack), false).own.map(|code| (code.module, code.name()));
-        let sums = given.entry((start(stacks, Some(stack)), at, exchange)).or_default();
+        let view = stacks.view(Some(stack), false);
+        let at = view.own.map(|code| (code.module, code.name()));
+        let sums = given.entry((start(stacks, Some(stack)), at, exchange, library(&view))).or_default();
         (sums.0, sums.1) = (sums.0 + did, sums.1 + waited);
     }
     given
@@ -187,10 +200,11 @@ fn pool<'t>(
     given: &BTreeMap<Doer<'t>, (u64, u64)>,
     is_known: bool,
 ) -> Option<TaskPool> {
-    let (start, at, waits_for) = *place;
-    let back = given.iter().filter(|((_, _, exchange), _)| *exchange == waits_for.opposite());
+    let (start, at, waits_for, library) = *place;
+    let to_it = |of: &Option<&str>| library.is_none() || *of == library;
+    let back = given.iter().filter(|((.., exchange, of), _)| *exchange == waits_for.opposite() && to_it(of));
     let (mut own, mut others, mut apart) = (0, 0, start != at);
-    for ((by, from, _), (did, waited)) in back {
+    for ((by, from, ..), (did, waited)) in back {
         match *by == Some(start) {
             // A task that waits to send to a channel has not given anything back yet.
             true => {
@@ -204,16 +218,15 @@ fn pool<'t>(
         return None;
     }
     let seen = |stack: &StackId| known.get(stack).copied().flatten().filter(|seen| seen.start == start);
-    let is_here = |seen: &Seen| seen.waits && seen.at == at && seen.exchange == Some(waits_for);
+    let is_here = |seen: &Seen| seen.waits && (seen.at, seen.exchange, seen.library) == (at, Some(waits_for), library);
     let mut found = TaskPool::default();
-    let (mut most, mut busy, mut by_library) = (0, Vec::new(), true);
+    let (mut most, mut busy) = (0, Vec::new());
     for look in looks.values() {
         let (mut here, mut elsewhere) = (0, BTreeMap::new());
         for (stack, count) in look {
             match seen(stack) {
                 Some(seen) if is_here(&seen) => {
                     here += count;
-                    by_library &= seen.by_library;
                     found.waits.insert(*stack);
                 }
                 Some(_) => *elsewhere.entry(*stack).or_default() += *count as u64,
@@ -235,7 +248,7 @@ fn pool<'t>(
     found.size = steady(elsewhere).or_else(|| steady(not_waiting))?;
     // Two tasks that wait for each other may take turns, and so may any number that pass a single thing on. But a program
     // takes turns in its own code, never inside a library.
-    let certain = most > A_PAIR && (found.size > 1 || apart || by_library);
+    let certain = most > A_PAIR && (found.size > 1 || apart || library.is_some());
     let certain = (certain || is_known) && found.size < most;
     certain.then_some(found)
 }

@@ -102,6 +102,14 @@ pub fn written(name: &str) -> &str {
     wrapped.filter(|_| digits.len() < name.len()).unwrap_or(name)
 }
 
+/// The package of a Go function: `example.com/lru/v2` for `example.com/lru/v2.(*Cache).Get`.
+pub fn package(name: &str) -> &str {
+    let path = name.split(['(', '[']).next().unwrap_or(name);
+    let last = path.rfind('/').unwrap_or(0);
+    let end = path.get(last..).and_then(|last_part| last_part.find('.'));
+    path.get(..last + end.unwrap_or(path.len() - last)).unwrap_or(path)
+}
+
 /// True for a Java class's constructors and its static initializer, whose names are in angle brackets (JVM specification,
 /// 2.9).
 fn initializes(name: &str) -> bool {
@@ -241,6 +249,19 @@ mod tests {
             ("org.coldstore.Shelf.put", "org.coldstore.Shelf.put"),
         ] {
             assert_eq!(plain(name), told);
+        }
+    }
+
+    #[test]
+    fn functions_have_packages() {
+        for (name, told) in [
+            ("example.com/lru/v2.(*Cache[go.shape.*example.com/a/b.T]).Get", "example.com/lru/v2"),
+            ("github.com/klauspost/compress/zstd.(*Encoder).EncodeAll.func1", "github.com/klauspost/compress/zstd"),
+            ("database/sql.Open", "database/sql"),
+            ("main.run", "main"),
+            ("memcpy", "memcpy"),
+        ] {
+            assert_eq!(package(name), told);
         }
     }
 

@@ -41,6 +41,11 @@ pub(crate) const ASLEEP_WITH_ONE: &str = "runtime.gopark@app < time.Sleep@app < 
 /// The run of [`server`], with a number of tasks that wait and one of tasks that sleep in each look, and functions that
 /// run for ten samples each.
 pub(crate) fn channel(looks: usize, tasks: impl Fn(usize) -> (u32, u32), ran: &[&str]) -> Answer {
+    channel_at(TAKES, looks, tasks, ran)
+}
+
+/// The same, where tasks wait at this place.
+pub(crate) fn channel_at(takes: &str, looks: usize, tasks: impl Fn(usize) -> (u32, u32), ran: &[&str]) -> Answer {
     let sketch = Sketch::new(2).clean(1, &around(1.0)).clean_cpu(2, &around(1.0), &around(0.2));
     let run = |run: &mut RunSketch<'_>| {
         let works = run.thread("a").runs(ms(100 - 10 * ran.len() as u64), WORK);
@@ -48,7 +53,7 @@ pub(crate) fn channel(looks: usize, tasks: impl Fn(usize) -> (u32, u32), ran: &[
         run.thread("b").runs(ms(100), WORK).locks(0x100, ms(900), IDLE, "a");
         for look in 0..looks {
             let (wait, sleep) = tasks(look);
-            run.look(ms(1000 / looks as u64 * look as u64), &[(TAKES, wait), (ASLEEP_WITH_ONE, sleep)]);
+            run.look(ms(1000 / looks as u64 * look as u64), &[(takes, wait), (ASLEEP_WITH_ONE, sleep)]);
         }
     };
     let mut tables = with_base(sketch, WORK).traced(2, run).tables();

@@ -1,6 +1,4 @@
 //! The goroutines of a process that wait: their stacks, and whether they wait for the clock.
-//!
-//! May import: its parent's records, `address`, `unwind`.
 
 use super::{GoroutineRecord, GoroutineRecords};
 use crate::address::UserRegisters;

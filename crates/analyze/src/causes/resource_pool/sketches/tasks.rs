@@ -24,6 +24,26 @@ mod positive {
         assert!(cause.summary.contains("asleep in time.Sleep, called from main.send (a.go:66)"), "{}", cause.summary);
         assert!(cause.remedies[0].contains("holders only wait"), "{:?}", cause.remedies);
     }
+
+    /// A library gives its own back, and the program sends work elsewhere. Near misses: the library's own goroutine feeds
+    /// them; and the program does what the library did.
+    #[test]
+    fn tasks_that_wait_inside_a_library_have_its_pool() {
+        const OF: [&str; 3] = ["take@app /go/pkg/mod/zip/z.go:9", "give@app /go/pkg/mod/zip/z.go:12", "fill@app /go/pkg/mod/zip/z.go:15"];
+        let called = |stack: &str, place: &str, function: usize| {
+            stack.replace(place, &format!("x.org/zip.(*Coder).{} < {place}", OF[function]))
+        };
+        let inside = |stack: &str| called(stack, "main.acquire@app", 0);
+        let gives = called(GIVES, "main.release@app", 1);
+        let feeds = called(FEEDS, "main.produce@app", 2);
+        let is_pool = |ran: &[&str]| {
+            let answer = channel_at(&inside(TAKES), 100, |_| (5, 1), ran);
+            found(&answer, CauseId::RESOURCE_POOL).is_some()
+        };
+        assert!(is_pool(&[&gives, FEEDS]));
+        assert!(!is_pool(&[&gives, &feeds]));
+        assert!(!is_pool(&[GIVES, FEEDS]));
+    }
 }
 
 mod near_miss {
