@@ -29,7 +29,8 @@ mod positive {
     /// them; and the program does what the library did.
     #[test]
     fn tasks_that_wait_inside_a_library_have_its_pool() {
-        const OF: [&str; 3] = ["take@app /go/pkg/mod/zip/z.go:9", "give@app /go/pkg/mod/zip/z.go:12", "fill@app /go/pkg/mod/zip/z.go:15"];
+        const OF: [&str; 3] =
+            ["take@app /go/pkg/mod/zip/z.go:9", "give@app /go/pkg/mod/zip/z.go:12", "fill@app /go/pkg/mod/zip/z.go:15"];
         let called = |stack: &str, place: &str, function: usize| {
             stack.replace(place, &format!("x.org/zip.(*Coder).{} < {place}", OF[function]))
         };
