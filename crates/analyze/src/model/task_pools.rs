@@ -6,8 +6,7 @@
 //! waits, all of the things are held, so the number of tasks that are busy elsewhere does not change. Other structures
 //! differ: a queue is fed by other tasks, and stages of a pipeline take turns as their work comes.
 
-use super::code::Owner;
-use super::stack_view::View;
+use super::code::{Code, Owner};
 use super::stacks::Stacks;
 use super::tasks::{TaskStart, start};
 use crate::runtimes::function_name::package;
@@ -73,7 +72,7 @@ struct Seen<'t> {
     at: TaskStart<'t>,
     exchange: Option<Exchange>,
     waits: bool,
-    /// The package of the library's function that does it for the program.
+    /// The package of the library that does it for the program.
     library: Option<&'t str>,
 }
 
@@ -148,18 +147,28 @@ fn seen<'t>(stacks: &Stacks<'t>, stack: StackId) -> Option<Seen<'t>> {
     let view = stacks.view(Some(stack), false);
     let at = view.own.map(|code| (code.module, code.name()))?;
     let waits = view.parked == Some(Parked::TaskWaits(Primitive::Condition));
-    Some(Seen { start, at, exchange: exchange(stacks, stack), waits, library: library(&view) })
+    Some(Seen { start, at, exchange: exchange(stacks, stack), waits, library: library_at_channel(stacks, stack) })
 }
 
-/// The package of the library that the program called; none where the program itself sends or receives.
+/// The package whose function sends or receives, where that is a library's; none where the program itself does. Of several
+/// libraries that call each other, the one at the channel: a program may take from a pool through one, and give back through
+/// another.
 ///
 /// Decides: which giving is to the channel that tasks wait for: where a library waits for them, its own alone.
 /// From: the model: a library's channel is its own, so that what the program sends goes elsewhere. An encoder of zstd for one
 /// task at a time, beside a goroutine that gives out work, showed the need.
 /// Shown by: `tasks_that_wait_inside_a_library_have_its_pool`.
 /// Wrong if: a library waits at a channel that the program has given it, and others feed.
-fn library<'t>(view: &View<'t>) -> Option<&'t str> {
-    view.entry.and_then(|entry| entry.name()).filter(|name| runtimes::exchange(name).is_none()).map(package)
+fn library_at_channel<'t>(stacks: &Stacks<'t>, stack: StackId) -> Option<&'t str> {
+    let frames = stacks.frames(stack);
+    let outside = |code: &Code<'t>| code.owner == Owner::Own || !code.name().is_some_and(is_exchange);
+    let at = frames.iter().position(|code| code.name().is_some_and(is_exchange))?;
+    let caller = frames.into_iter().skip(at).find(outside)?;
+    caller.name().filter(|_| caller.owner != Owner::Own).map(package)
+}
+
+fn is_exchange(function: &str) -> bool {
+    runtimes::exchange(function).is_some()
 }
 
 fn exchange(stacks: &Stacks<'_>, stack: StackId) -> Option<Exchange> {
@@ -184,9 +193,9 @@ fn given<'t>(tables: &Tables, run: RunId, stacks: &Stacks<'t>, looks: &Looks) ->
     let mut given: BTreeMap<Doer<'t>, (u64, u64)> = BTreeMap::new();
     for (stack, (did, waited)) in counts {
         let Some(exchange) = exchange(stacks, stack) else { continue };
-        let view = stacks.view(Some(stack), false);
-        let at = view.own.map(|code| (code.module, code.name()));
-        let sums = given.entry((start(stacks, Some(stack)), at, exchange, library(&view))).or_default();
+        let at = stacks.view(Some(stack), false).own.map(|code| (code.module, code.name()));
+        let library = library_at_channel(stacks, stack);
+        let sums = given.entry((start(stacks, Some(stack)), at, exchange, library)).or_default();
         (sums.0, sums.1) = (sums.0 + did, sums.1 + waited);
     }
     given

@@ -26,7 +26,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Decides: whether the evidence names the thread with the large task, and whether threads are said to wait for a part or
 /// for a task.
 /// From: the definition of a majority.
-/// Shown by: `a_task_that_is_larger_than_what_is_left_is_unequal_work`.
+/// Shown by: `a_task_that_is_larger_than_what_is_left_is_unequal_work`, `where_the_last_part_is_waited_for_is_told`.
 /// Wrong if: a different thread has the last task in each round: no thread is named.
 const MOST: f64 = 0.5;
 

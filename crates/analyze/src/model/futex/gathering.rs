@@ -51,23 +51,22 @@ const IN_VAIN_NS: u64 = 20_000;
 /// For each run, its waits in functions where threads gather in any of the runs.
 pub fn gatherings<'t>(runs: &[Traced<'t>], stacks: &Stacks<'t>) -> Vec<BTreeSet<WaitId>> {
     let functions: BTreeSet<ModuleFunction<'t>> = runs.iter().flat_map(|run| of_run(run, stacks)).collect();
-    let of = |run: &Traced<'t>, wait: &&Wait| {
-        place(stacks, wait).is_some_and(|f| functions.contains(&f)) && !at_lock(run, stacks, wait)
-    };
+    let of = |run: &Traced<'t>, wait: &Wait| place(run, stacks, wait).is_some_and(|f| functions.contains(&f));
     runs.iter().map(|run| run.waits.values().filter(|wait| of(run, wait)).map(|w| w.wait).collect()).collect()
 }
 
 /// The program's function in which a thread waits for a condition, or at something whose name does not say what it is:
-/// `Atomics.wait` of JavaScript, say, of which programs build locks, queues and barriers.
-fn place<'t>(stacks: &Stacks<'t>, wait: &Wait) -> Option<ModuleFunction<'t>> {
+/// `Atomics.wait` of JavaScript, say, of which programs build locks, queues and barriers. None for what the traffic shows to
+/// be a lock.
+fn place<'t>(run: &Traced<'t>, stacks: &Stacks<'t>, wait: &Wait) -> Option<ModuleFunction<'t>> {
     let view = stacks.view(wait.user_stack, true);
-    let at_condition = wait.reason == Reason::Futex && matches!(view.primitive, None | Some(Primitive::Condition));
+    let may_be = match view.primitive {
+        Some(Primitive::Condition) => true,
+        None => !is_released_to_one(run, wait),
+        Some(_) => false,
+    };
+    let at_condition = wait.reason == Reason::Futex && may_be;
     function(&view.own.filter(|_| at_condition && view.parked.is_none() && view.theme.is_none())?)
-}
-
-/// True at a lock whose functions have no names.
-fn at_lock(run: &Traced<'_>, stacks: &Stacks<'_>, wait: &Wait) -> bool {
-    stacks.view(wait.user_stack, true).primitive.is_none() && is_released_to_one(run, wait)
 }
 
 fn function<'t>(code: &Code<'t>) -> Option<ModuleFunction<'t>> {
@@ -78,7 +77,7 @@ fn function<'t>(code: &Code<'t>) -> Option<ModuleFunction<'t>> {
 fn of_run<'t>(run: &Traced<'t>, stacks: &Stacks<'t>) -> Vec<ModuleFunction<'t>> {
     let mut waits: BTreeMap<ModuleFunction<'t>, BTreeSet<WaitId>> = BTreeMap::new();
     for wait in run.waits.values() {
-        if let Some(function) = place(stacks, wait).filter(|_| !at_lock(run, stacks, wait)) {
+        if let Some(function) = place(run, stacks, wait) {
             waits.entry(function).or_default().insert(wait.wait);
         }
     }

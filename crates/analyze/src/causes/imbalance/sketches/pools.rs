@@ -72,6 +72,28 @@ mod positive {
         assert!(found(&answer, CauseId::CONDITION_WAIT).is_none(), "{:#?}", answer.verdict);
     }
 
+    /// A thread that has done its part waits for the busy one, while another one finds no task: what most of the waiting is
+    /// for is said first. Where the last part is waited for is said in any case.
+    #[test]
+    fn where_the_last_part_is_waited_for_is_told() {
+        const JOIN: &str = "__pthread_clockjoin_ex@libc.so.6 < collect@app app.c:95 < worker@app app.c:60";
+        let told = |without_task: u64| {
+            let answer = answer_for(&run(0.8, 1.2, |run| {
+                waits_for_a_result(run);
+                run.thread("j").runs(ms(200), PRICE).locks(0x500, ms(600), JOIN, "b");
+                run.thread("a").runs(ms(800 - without_task), PRICE).locks(0x100, ms(without_task), NEXT, "giver");
+                run.thread("b").runs(ms(800), PRICE);
+            }));
+            found(&answer, CauseId::IMBALANCE).unwrap_or_else(|| panic!("{:#?}", answer.verdict)).summary.clone()
+        };
+        let (mostly_joins, mostly_tasks) = (told(100), told(700));
+        assert!(mostly_joins.contains("done their part wait in collect (app.c:95)"), "{mostly_joins}");
+        assert!(
+            mostly_tasks.contains("no task left") && mostly_tasks.contains("; collect (app.c:95) waits for it"),
+            "{mostly_tasks}"
+        );
+    }
+
     #[test]
     fn a_giver_waits_for_the_pool_through_the_threads_that_collect_its_results() {
         let answer = last_task(
